@@ -4794,7 +4794,7 @@ class RecheckResult:
 
     def __repr__(self) -> str: ...
 
-def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.01, shortcut_iterations: int = 100, time_limit: float | None = None, recheck_world: CollisionWorld | None = None, recheck_resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001, constraints: Sequence[object] = ()) -> PathResult:
+def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True, constraints: Sequence[object] = ()) -> PathResult:
     """
     Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
@@ -4809,14 +4809,11 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
         seed: of the random numbers.
         max_iterations: random configurations to draw before giving up.
         step: longest edge of the trees, Euclidean over the moving joints.
-        resolution: largest step of any joint between two checks, radians or metres.
+        resolution: largest step of any joint between two samples, radians or metres: of motions that are not proved.
         shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
         time_limit: seconds after which the search stops; None for no limit.
-        recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on
-            failure the search is repeated at finer resolutions.
-        recheck_resolution: resolution of that check.
-        tool_frame: frame whose travel between two checks is bounded in the recheck too.
-        tool_travel: metres.
+        proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
+            of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
         constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
             dense as straight motions between them need to keep the constraints.
 

@@ -123,14 +123,13 @@ def test_move_world(benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[
 @pytest.mark.parametrize("cuts", [0, 100])
 @pytest.mark.parametrize("make_query", [wall_query, cubby_query])
 def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cuts: int) -> None:
-    """The wall and the cubby, 20 seeds, with and without shortening, with the fine recheck."""
+    """The wall and the cubby, 20 seeds, with and without shortening."""
     query = make_query()
     world, plain = query.world(0.001), query.world(0.0)
     results = benchmark(
         lambda: [
             search_path(
-                world, ARM, start=query.start, goals=query.goal, seed=seed, shortcut_iterations=cuts,
-                recheck_world=plain, tool_frame=TIP,
+                world, ARM, start=query.start, goals=query.goal, seed=seed, shortcut_iterations=cuts
             )
             for seed in range(20)
         ]
@@ -144,14 +143,13 @@ def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cut
 def test_constrained_query(benchmark: BenchmarkFixture, degrees: float) -> None:
     """The wall with the hand upright within an angle; the ratio is that to the same query without constraints."""
     query = wall_query()
-    world, plain = query.world(0.001), query.world(0.0)
+    world = query.world(0.001)
     upright = PathConstraint("orientation", TIP, tolerance=math.radians(degrees), direction=(0.0, 0.0, -1.0))
 
     def searches(*constraints: PathConstraint) -> list[PathStatus]:
         return [
             search_path(
-                world, ARM, start=query.start, goals=query.goal, seed=seed, recheck_world=plain, tool_frame=TIP,
-                constraints=constraints,
+                world, ARM, start=query.start, goals=query.goal, seed=seed, constraints=constraints,
             ).status
             for seed in range(20)
         ]  # fmt: skip

@@ -201,22 +201,22 @@ def query_rows(effort: Effort) -> list[str]:
     with_ompl = importlib.util.find_spec("ompl") is not None
     rows = []
     for query in (wall_query(), cubby_query()):
-        world, plain = query.world(MARGIN), query.world(0.0)
+        world = query.world(MARGIN)
 
-        def ours(seed: int, cuts: int, recheck: bool, query: Query = query, world: CollisionWorld = world,
-                 plain: CollisionWorld = plain) -> Any:  # fmt: skip
+        def ours(seed: int, cuts: int, proved: bool, query: Query = query, world: CollisionWorld = world) -> Any:
             found = search_path(
                 world, ARM, start=query.start, goals=query.goal, seed=seed, step=STEP, resolution=RESOLUTION,
-                shortcut_iterations=cuts, recheck_world=plain if recheck else None, tool_frame=TIP if recheck else None,
+                shortcut_iterations=cuts, proved=proved,
             )  # fmt: skip
             return found.path if found.status.name == "SOLVED" else None
 
-        for name, cuts, recheck in (
+        for name, cuts, proved in (
             ("search", 0, False),
+            ("search, proved", 0, True),
             ("search, 100 cuts", 100, False),
-            ("search, 100 cuts, fine recheck", 100, True),
+            ("search, 100 cuts, proved", 100, True),
         ):
-            runs = run_query(query, lambda seed, c=cuts, r=recheck: ours(seed, c, r), effort, effort.repeats)
+            runs = run_query(query, lambda seed, c=cuts, p=proved: ours(seed, c, p), effort, effort.repeats)
             rows.append(runs.row(query.name, name))
         if with_ompl:
             from support.ompl_queries import OmplPlanner

@@ -76,11 +76,7 @@ def test_a_query_answers_questions_about_collisions() -> None:
 def test_the_default_is_the_cores_search() -> None:
     """``RrtConnect`` gives the path that ``search_path`` gives, bit for bit."""
     asked = query(seed=3)
-    assert asked.check is not None
-    direct = search_path(
-        asked.world, JOINTS, start=asked.start, goals=asked.goals, seed=3, max_iterations=2000,
-        recheck_world=asked.check.world, tool_frame="tool",
-    )  # fmt: skip
+    direct = search_path(asked.world, JOINTS, start=asked.start, goals=asked.goals, seed=3, max_iterations=2000)
     found = search_verified(RrtConnect(), asked)
     assert found.status is PathStatus.SOLVED
     np.testing.assert_array_equal(found.path, direct.path)

@@ -19,9 +19,7 @@ def test_queries_are_answered_by_valid_paths(make_query: Callable[[], Query]) ->
     assert not world.is_edge_free(query.start, query.goal)
     for seed in range(5):
         paths = [
-            search_path(
-                searched, ARM, start=query.start, goals=query.goal, seed=seed, recheck_world=plain, tool_frame=TIP
-            )
+            search_path(searched, ARM, start=query.start, goals=query.goal, seed=seed)
             for searched in (world, world.moved_to(query.scene), query.world(0.0).moved_to(query.scene, margin=0.001))
         ]
         assert all(found.status is PathStatus.SOLVED for found in paths)

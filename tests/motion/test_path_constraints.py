@@ -47,7 +47,7 @@ def around_wall(*constraints: PathConstraint, seed: int = 0, **options: Any) -> 
     """Search the way of the Panda around the wall."""
     world = WALL.world(0.001)
     given = {"start": WALL.start, "goals": WALL.goal, "seed": seed, "constraints": constraints}
-    return search_path(world, ARM, recheck_world=WALL.world(0.0), tool_frame=TIP, **(given | options))
+    return search_path(world, ARM, **(given | options))
 
 
 def by_matrices(scene: SceneGraph, constraint: PathConstraint, q: NDArray[np.float64]) -> float:

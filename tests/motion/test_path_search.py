@@ -95,7 +95,7 @@ def test_a_path_is_free_and_passes_the_recheck(
 ) -> None:
     """A path begins at the start, ends at the goal it names, keeps limits and fixed joints, and passes the recheck."""
     goals = np.stack([goals[0] + 10.0, goals[0]])  # the first is outside the limits
-    result = search_path(world, ARM, start=start, goals=goals, seed=seed, recheck_world=plain, tool_frame=TIP)
+    result = search_path(world, ARM, start=start, goals=goals, seed=seed)
     assert result.status is PathStatus.SOLVED
     np.testing.assert_array_equal(result.path[0], start)
     assert result.goal_index == 1
@@ -183,14 +183,34 @@ def test_each_failure_names_its_cause() -> None:
     assert stopped.iterations < 10**9
 
 
-def test_a_failed_recheck_is_a_status() -> None:
-    """A path that no attempt brings through the stricter world is not handed out."""
-    strict = room()
-    loose = CollisionWorld(strict.scene.allow_collision("ball", "wall"))
-    result = search_path(loose, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], recheck_world=strict)
-    assert result.status is PathStatus.RECHECK_FAILED
-    assert result.pair == ("ball", "wall")
-    assert result.path.shape == (0, 2)
+@pytest.mark.parametrize("thickness", [1e-2, 1e-3, 1e-5])
+def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
+    """Between two samples lies a plate: a path that is not proved goes through it, one that is proved does not."""
+    scene = SceneGraph().add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
+    scene = scene.add_frame("ball", "x", joint=Prismatic([0, 1, 0], lower=-1, upper=1), shapes=[Sphere(1e-3)])
+    plate = Box([thickness, 1.4, 0.5])
+    world = CollisionWorld(scene.add_frame("plate", "world", pose=Pose([0.15, 0, 0]), shapes=[plate]))
+    ends = {"start": [-0.5, 0], "goals": [0.5, 0]}
+    through = search_path(world, ["x", "ball"], **ends, resolution=0.1, proved=False)
+    np.testing.assert_array_equal(through.path, [[-0.5, 0], [0.5, 0]])
+    around = search_path(world, ["x", "ball"], **ends, resolution=0.1)
+    assert around.status is PathStatus.SOLVED
+    assert ("ball", "plate") in {pair[:2] for pair in around.blocking_pairs}
+    assert recheck_path(world, around.path, resolution=1e-4).is_ok
+
+
+def test_a_motion_that_touches_at_its_ends_is_proved() -> None:
+    """A ball that all but touches the floor: away from it and along it is proved; nearer than GJK sees, over it."""
+    scene = SceneGraph().add_frame("floor", "world", pose=Pose([0, 0, -0.1]), shapes=[Box([4, 4, 0.2])])
+    scene = scene.add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
+    scene = scene.add_frame("ball", "x", joint=Prismatic([0, 0, 1], lower=0, upper=1), shapes=[Sphere(0.05)])
+    world = CollisionWorld(scene)
+    up = search_path(world, ["x", "ball"], start=[0, 0.05 + 2e-6], goals=[0, 0.5])
+    np.testing.assert_array_equal(up.path, [[0, 0.05 + 2e-6], [0, 0.5]])
+    for gap, is_straight in ((4e-6, True), (1.5e-6, False)):
+        along = search_path(world, ["x", "ball"], start=[0, 0.05 + gap], goals=[0.5, 0.05 + gap])
+        assert along.status is PathStatus.SOLVED
+        assert (len(along.path) == 2) is is_straight
 
 
 def test_recheck_reports_the_first_failure() -> None:
@@ -299,8 +319,6 @@ def test_misuse_is_refused(scene: SceneGraph) -> None:
         search(["x"], max_iterations=-1)
     with pytest.raises(ConfigurationError, match="time_limit must not be negative"):
         search(["x"], time_limit=-1.0)
-    with pytest.raises(ConfigurationError, match="recheck_world is of another scene"):
-        search(["x"], recheck_world=CollisionWorld(scene))
     with pytest.raises(ConfigurationError, match="path must have shape"):
         recheck_path(world, [0.0, 0.0])
     with pytest.raises(UnknownNameError, match="did you mean 'ball'"):

@@ -65,7 +65,8 @@ class PathQuery:
         seed: seed of everything random.
         max_iterations: how long to search, in units of the planner's own that grow with its work.
         resolution: radians or metres of any joint between two configurations that are checked while searching.
-        check: the fine check that the path must pass.
+        check: the fine check that the path must pass, in a world that is no stricter. (:class:`RrtConnect` proves its
+            paths free in ``world``, which implies it.)
         constraints: what frames keep along the whole path. A planner that cannot raises a ConfigurationError.
     """
 
@@ -144,15 +145,11 @@ class RrtConnect:
     shortcut_iterations: int = 100
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path; one that is found has passed the fine check."""
-        check = query.check
+        """Search for a path; one that is found is proved free."""
         return search_path(
             query.world, query.joints, start=query.start, goals=query.goals, seed=query.seed,
-            max_iterations=query.max_iterations, step=self.step, resolution=query.resolution,
-            shortcut_iterations=self.shortcut_iterations, recheck_world=None if check is None else check.world,
-            recheck_resolution=PathCheck.resolution if check is None else check.resolution,
-            tool_frame=None if check is None else check.tool_frame,
-            tool_travel=PathCheck.tool_travel if check is None else check.tool_travel, constraints=query.constraints,
+            max_iterations=query.max_iterations, step=self.step, shortcut_iterations=self.shortcut_iterations,
+            constraints=query.constraints,
         )  # fmt: skip
 
 
@@ -182,7 +179,7 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
             raise ConfigurationError(f"motion planner '{name}' fails: {type(error).__name__}: {error}") from error
         if not isinstance(found, PathResult):
             raise ConfigurationError(f"motion planner '{name}' gives {repr(found)[:60]}, which is no PathResult")
-        if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has checked its own
+        if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has proved its own
             return found
         _require_path(found.path, query, name)
         result = None if query.check is None else query.check.of(found.path)

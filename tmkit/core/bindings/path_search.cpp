@@ -91,9 +91,7 @@ std::vector<PathConstraint> read_constraints(const ConstraintValues& values, con
 
 NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints, const ArrayArgument& start,
                  const ArrayArgument& goals, std::uint64_t seed, std::int64_t max_iterations, double step,
-                 double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit,
-                 const CollisionWorld* recheck_world, double recheck_resolution,
-                 const std::optional<std::string>& tool_frame, double tool_travel,
+                 double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit, bool proved,
                  const ConstraintValues& constraints) {
     require_positive(step, "step");
     require_positive(resolution, "resolution");
@@ -109,11 +107,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     options.resolution = resolution;
     options.shortcut_iterations = shortcut_iterations;
     if (time_limit) options.time_limit = *time_limit;
-    if (recheck_world) {
-        require_joint_count(*recheck_world, n, "recheck_world");
-        options.recheck_world = recheck_world;
-        options.recheck = recheck_options(recheck_world->scene(), recheck_resolution, tool_frame, tool_travel);
-    }
+    options.proved = proved;
     const std::vector<std::int32_t> entries = joint_entries(world.scene(), joints);
     if (entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
     options.constraints = read_constraints(constraints, world.scene());
@@ -306,9 +300,8 @@ void bind_path_search(nb::module_& m) {
     bind_path_result(m);
     bind_line_and_recheck_results(m);
     m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
-          "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.01, "shortcut_iterations"_a = 100,
-          "time_limit"_a = nb::none(), "recheck_world"_a = nb::none(), "recheck_resolution"_a = 0.003,
-          "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001, "constraints"_a = nb::tuple(),
+          "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.02, "shortcut_iterations"_a = 100,
+          "time_limit"_a = nb::none(), "proved"_a = true, "constraints"_a = nb::tuple(),
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
@@ -322,14 +315,11 @@ Args:
     seed: of the random numbers.
     max_iterations: random configurations to draw before giving up.
     step: longest edge of the trees, Euclidean over the moving joints.
-    resolution: largest step of any joint between two checks, radians or metres.
+    resolution: largest step of any joint between two samples, radians or metres: of motions that are not proved.
     shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
     time_limit: seconds after which the search stops; None for no limit.
-    recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on
-        failure the search is repeated at finer resolutions.
-    recheck_resolution: resolution of that check.
-    tool_frame: frame whose travel between two checks is bounded in the recheck too.
-    tool_travel: metres.
+    proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
+        of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
     constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
         dense as straight motions between them need to keep the constraints.)" NOT_IN_SCENE R"(
     ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many

@@ -1,38 +1,24 @@
 // Collision checking of one version of a scene.
 //
-// Goal. A search asks "is this configuration free?" hundreds of thousands of times about one version of a scene, so
-// what does not depend on the configuration is worked out once. A CollisionWorld collects the collision shapes of all
-// frames and settles which pairs of frames are checked and with what margin; a CollisionView adds what is known when
-// only some joints move:
-//
-//     frames between two moving joints are welded into *links*, so forward kinematics visits joints, not frames;
-//     shapes that no moving joint carries stand in a tree of axis-aligned boxes;
-//     a query walks the tree with the box of each moving shape, and tests moving shapes against each other by a list.
-//
-// What the boxes leave over goes through a separating-axis test of oriented boxes, and only then to coal's GJK. On the
-// way a pair is looked up in a table (moving frames x all frames) in constant time. All boxes are those of the whole
-// shapes, whatever the level.
+// A CollisionWorld collects the collision shapes of all frames and settles which pairs are checked and with what
+// margin; a CollisionView adds what is known when only some joints move. Frames between two moving joints are welded
+// into *links*; what stands still is in a tree of axis-aligned boxes, in which moving shapes are looked up, and moving
+// shapes meet by a list. What the boxes leave over goes through a separating-axis test, and only then to coal's GJK.
 //
 // Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` the box around it in its
-// own axes. A point cloud and a height field are themselves at `exact` and at `hull` (the hull of a room would fill
-// it), and boxes at `box`. All other shapes are themselves. A shape may carry a level of its own. What is free at `box`
-// is free at `hull`, and what is free at `hull` is free at `exact`.
+// own axes. A point cloud and a height field are themselves at `exact` and `hull`, and boxes at `box`. All other shapes
+// are themselves. A shape may carry a level of its own. What is free at a coarser level is free at a finer one.
 //
 // Which pairs. Two frames with collision shapes are checked unless they are on one body, or the scene allows the pair,
 // or they are *rigidly joined*: connected by fixed edges alone. An edge whose lower frame is listed as movable joins
-// nothing: so a block that lies on a table as its child is still checked against the table.
+// nothing: so a block that lies on a table as its child is still checked against the table. Pairs whose relative pose
+// no joint can change are *constant*: checked once and remembered. Every root stands at the identity.
 //
 // Margin. A pair is in contact when its signed distance is at most its margin (so with margin 0 touching is contact, to
-// GJK's tolerance of one micrometre). A negative margin lets shapes penetrate to that depth; minus infinity means
-// never.
+// GJK's tolerance of one micrometre). A negative margin lets shapes penetrate to that depth.
 //
-// Pairs whose relative pose no joint can change are *constant*: they are checked once and remembered.
-//
-// Frames of different roots are compared as if every root stood at the identity.
-//
-// Versions. A search asks about thousands of versions that differ in a frame or two. A world can be moved to another
-// version: it keeps the structures of the version they were made for, hides in them what has changed since, and holds
-// the few changed things beside them (src/collision/moved_parts.hpp).
+// Versions. A world can be moved to another version: it keeps the structures of the version they were made for, hides
+// in them what has changed since, and holds the changed things beside them (src/collision/moved_parts.hpp).
 //
 // Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at a time. Results do
 // not depend on what was asked before.
@@ -102,12 +88,9 @@ public:
     // `q` is a full configuration of which only the moving entries are read. The first pair in contact, or none.
     FramePair find_collision(const double* q, Scratch& scratch) const;
 
-    // The same in two steps: what moves is put where q has it, and is looked at there. Between them, the origin in the
-    // root's axes of a frame that it carries: one that a joint moves together with a collision shape.
-    void place(const double* q, Scratch& scratch) const;
-    FramePair find_collision(Scratch& scratch) const;
-    bool carries(std::int32_t frame) const;
-    Vector3 origin(std::int32_t frame, const Scratch& scratch) const;
+    // A pair that is not proved to keep its margin on the straight motion between two free configurations; none when
+    // the motion is free. Adds to the checks.
+    FramePair find_unproved(const double* q0, const double* q1, Scratch& scratch, std::int64_t& checks) const;
 
     const Model& model() const { return *model_; }
 

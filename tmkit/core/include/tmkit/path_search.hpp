@@ -3,19 +3,15 @@
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
 // the smaller one takes a step towards a random configuration and the other then tries to reach the new node by
 // straight steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by
-// seeded cuts between random points of it. Iterations decide and a clock only stops, so a seed gives one path whatever
-// runs beside it.
+// seeded cuts between random points of it. Iterations decide and a clock only stops, so a seed gives one path.
 //
-// Checks. An edge is sampled at steps of at most `resolution` in the maximum norm over the moving joints, the end first
-// and then by halving. The start is checked whole, everything else through a view that holds only the pairs that the
-// moving joints can change. When a recheck is asked for, the path has passed it; if the shortened path fails the raw
-// one is tried, and after that the search is repeated at half the resolution, three times at most.
+// Checks. The start is checked whole, everything else through a view that holds only the pairs that the moving joints
+// can change. Motions are proved free (collision/swept_motion.cpp); cuts, which mostly collide, are first sampled at
+// steps of at most `resolution` in the maximum norm over the moving joints, by halving. Proofs can be left out.
 //
 // Constraints. With path constraints, samples and the steps of the trees are projected, edges are as many straight
-// pieces as keep the constraints, and cuts count only where they are shorter; see search/path_checker.hpp.
-//
-// Angles of continuous joints are numbers on a line: each goal is shifted by whole turns to where it is nearest to the
-// start.
+// pieces as keep the constraints, and cuts count only where they are shorter; see search/path_checker.hpp. Each goal of
+// a continuous joint is shifted by whole turns to where it is nearest to the start.
 #pragma once
 
 #include <cstdint>
@@ -76,11 +72,10 @@ struct PathOptions {
     std::uint64_t seed = 0;
     std::int64_t max_iterations = 50000;
     double step = 0.5;         // longest edge of a tree, Euclidean over the moving joints
-    double resolution = 0.01;  // radians or metres of any joint between two checks
+    double resolution = 0.02;  // radians or metres of any joint between two samples
+    bool proved = true;        // motions of the path are proved free
     std::int64_t shortcut_iterations = 100;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
-    const CollisionWorld* recheck_world = nullptr;
-    RecheckOptions recheck;
     std::vector<PathConstraint> constraints;
     std::function<bool()> interrupted;  // asked now and then; true ends the search
 };
@@ -95,7 +90,7 @@ enum class PathStatus : std::uint8_t {
     goal_violates_constraint,  // every goal does
     no_path,                   // within the iterations
     time_limit,
-    recheck_failed,
+    recheck_failed,  // of planners whose paths are checked afterwards
     interrupted,
 };
 

@@ -95,21 +95,29 @@ Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
 // --- convex solids and triangles -------------------------------------------------------------------------------------
 
-// GJK alone, stopped as soon as a distance above the margin is proved. The margin must not be negative.
-bool convex_contact(Posed a, Posed b, double margin, NarrowPhaseRoom& room) {
+// Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then infinite. 0 for overlap.
+// The limit must not be negative.
+double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, Vec3s* ray = nullptr) {
     room.difference.set(static_cast<const coal::ShapeBase*>(a.solid.geometry),
                         static_cast<const coal::ShapeBase*>(b.solid.geometry), a.pose, b.pose);
     coal::details::GJK& gjk = room.gjk;
     gjk.reset(128, 1e-6);
-    gjk.setDistanceEarlyBreak(margin);
+    gjk.setDistanceEarlyBreak(limit);
     const Vec3s guess = a.solid.center - (room.difference.oR1 * b.solid.center + room.difference.ot1);
     const bool usable = guess.squaredNorm() > 1e-12;
-    switch (gjk.evaluate(room.difference, usable ? guess : Vec3s(1.0, 0.0, 0.0))) {
-        case coal::details::GJK::NoCollisionEarlyStopped: return false;
+    const bool is_warm = ray && !ray->isZero(1e-6);
+    const auto status = gjk.evaluate(room.difference, is_warm ? *ray : usable ? guess : Vec3s(1.0, 0.0, 0.0));
+    if (ray) *ray = gjk.ray;
+    switch (status) {
+        case coal::details::GJK::NoCollisionEarlyStopped: return infinity;
         case coal::details::GJK::Collision:
-        case coal::details::GJK::CollisionWithPenetrationInformation: return true;
-        default: return gjk.distance <= margin;
+        case coal::details::GJK::CollisionWithPenetrationInformation: return 0.0;
+        default: return gjk.distance;
     }
+}
+
+bool convex_contact(Posed a, Posed b, double margin, NarrowPhaseRoom& room) {
+    return convex_distance(a, b, margin, room) <= margin;
 }
 
 // A shape against the triangles of a mesh, or the triangles of two. The margin must not be negative.
@@ -332,6 +340,15 @@ bool in_contact(const PlacedShape& shape_a, const PlacedShape& shape_b, double m
     if (a.solid.kind == SolidKind::triangles && b.solid.kind == SolidKind::triangles)
         return hulls_are_deeper(a, b, margin);
     return gap_within(a, b, infinity, room, 0).distance <= margin;
+}
+
+double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, Vec3s& ray,
+                       CollisionView::Scratch::Data& scratch) {
+    const Posed first{*a.item, *a.pose}, second{*b.item, *b.pose};
+    if (margin < 0.0 || first.solid.kind != SolidKind::convex || second.solid.kind != SolidKind::convex)
+        return !in_contact(a, b, limit, scratch) ? infinity : in_contact(a, b, margin, scratch) ? margin : limit;
+    if (BoxAgainstSolid(first.pose, second).is_apart(first.solid.center, first.solid.half, limit)) return infinity;
+    return convex_distance(first, second, limit, scratch.narrow, &ray);
 }
 
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {

@@ -117,6 +117,25 @@ void CollisionView::Model::build_pairs() {
 }
 
 void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const {
+    place_links(q, scratch);
+    for (std::int32_t i = 0; i < moving_count; ++i) place_item(i, scratch);
+}
+
+void CollisionView::Model::place_item(std::int32_t i, Scratch::Data& scratch) const {
+    carry(scratch.link_pose[placed[i].link], placed[i].link_from_shape, scratch.shape_pose[i]);
+    scratch.shape_bounds[i] = bounds_of(item(i), scratch.shape_pose[i]);
+}
+
+std::int32_t CollisionView::Model::common_link(std::int32_t a, std::int32_t b) const {
+    std::int32_t first = placed[a].link, second = placed[b].link;
+    while (first != second) {  // parents have smaller numbers
+        std::int32_t& later = first > second ? first : second;
+        later = links[later].parent;
+    }
+    return first;
+}
+
+void CollisionView::Model::place_links(const double* q, Scratch::Data& scratch) const {
     for (std::size_t i = 0; i < links.size(); ++i) {
         const Link& link = links[i];
         const double value = link.multiplier * q[link.q_index] + link.offset;
@@ -132,10 +151,6 @@ void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const 
             pose.rotation().col(1) = c * y - s * x;
         }
     }
-    for (std::int32_t i = 0; i < moving_count; ++i) {
-        carry(scratch.link_pose[placed[i].link], placed[i].link_from_shape, scratch.shape_pose[i]);
-        scratch.shape_bounds[i] = bounds_of(item(i), scratch.shape_pose[i]);
-    }
 }
 
 FramePair CollisionView::Model::frames(const Candidate& candidate) const {
@@ -144,15 +159,7 @@ FramePair CollisionView::Model::frames(const Candidate& candidate) const {
     return a < b ? FramePair{a, b} : FramePair{b, a};
 }
 
-// --- views -----------------------------------------------------------------------------------------------------------
-//
-// The queries over the pairs that can change while some joints move and all others stay.
-//
-// A query places the moving
-// shapes in the caller's scratch, goes over the pairs whose boxes come near each other, and asks the narrow phase. Here
-// too is what views and worlds make of the answers: one contact for each pair of frames, and the nearest of many.
-//
-// Invariant: a view is not changed by a query, so threads with scratches of their own may share it.
+// --- views ---------------------------------------------------------------------------------------------------------
 
 std::vector<Contact> deepest_of_each(std::vector<Contact> contacts) {
     std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) {
@@ -195,21 +202,7 @@ CollisionView::~CollisionView() = default;
 CollisionView::Scratch CollisionView::scratch() const { return Scratch(*model_); }
 
 FramePair CollisionView::find_collision(const double* q, Scratch& scratch) const {
-    place(q, scratch);
-    return find_collision(scratch);
-}
-
-void CollisionView::place(const double* q, Scratch& scratch) const { model_->place(q, scratch.data()); }
-
-bool CollisionView::carries(std::int32_t frame) const { return model_->frame_link[frame] >= 0; }
-
-Vector3 CollisionView::origin(std::int32_t frame, const Scratch& scratch) const {
-    const coal::Transform3s& link = scratch.data().link_pose[model_->frame_link[frame]];
-    const coal::Vec3s origin = link.transform(coal::Vec3s(model_->link_from_frame[frame].translation.data()));
-    return {origin[0], origin[1], origin[2]};
-}
-
-FramePair CollisionView::find_collision(Scratch& scratch) const {
+    model_->place(q, scratch.data());
     FramePair found;
     Scratch::Data& data = scratch.data();
     model_->visit_variable(data, [&](const Model::Candidate& candidate) {

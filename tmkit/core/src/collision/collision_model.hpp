@@ -28,6 +28,10 @@ struct PlacedShape {
 
 // Whether the signed distance of two shapes is at most the margin.
 bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch);
+// At most the margin where they are in contact, above the limit where they are farther apart, else between the two;
+// then `ray` separates convex shapes by so much, in the axes of the first. It is where GJK starts, if it is not zero.
+double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, coal::Vec3s& ray,
+                       CollisionView::Scratch::Data& scratch);
 // Their signed distance, point and normal. What is not below `limit` may be told as infinitely far.
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
                 double limit = std::numeric_limits<double>::infinity());
@@ -159,8 +163,12 @@ struct CollisionView::Model {
     std::vector<MarginClass> table;  // rows x objects
     std::vector<MovingPair> moving_pairs;
 
-    // Forward kinematics and bounds of all moving items.
+    // Forward kinematics and bounds of all moving items; and in steps.
     void place(const double* q, Scratch::Data& scratch) const;
+    void place_links(const double* q, Scratch::Data& scratch) const;
+    void place_item(std::int32_t moving, Scratch::Data& scratch) const;
+    // The last link that carries two moving items, or -1.
+    std::int32_t common_link(std::int32_t a, std::int32_t b) const;
 
     const CollisionItem& item(std::int32_t number) const { return rules->items[placed[number].item]; }
     const coal::Transform3s& pose(std::int32_t number, const Scratch::Data& scratch) const;
@@ -191,12 +199,38 @@ private:
     void build_pairs();
 };
 
+// What a motion is proved in; see swept_motion.cpp.
+struct NearPair {
+    CollisionView::Model::Candidate pair;
+    std::int32_t link;  // that carries both
+    coal::Vec3s ray;    // by which they were apart
+};
+struct SweptInterval {
+    double middle, half;      // of the motion
+    std::size_t first, last;  // pairs that may meet in it
+};
+struct SweptRoom {
+    struct Twist {  // at the root's origin
+        coal::Vec3s linear = coal::Vec3s::Zero(), angular = coal::Vec3s::Zero();
+    };
+    struct Bound {
+        double most = 0.0, rest = 0.0;  // metres: in all, beyond the first order
+    };
+    std::vector<double> q;
+    std::vector<Bound> bounds;         // by moving item, of half of the motion
+    std::vector<std::uint8_t> placed;  // by moving item, in the present interval
+    std::vector<Twist> twists;         // by link, after that of the root
+    std::vector<NearPair> near;
+    std::vector<SweptInterval> intervals;
+};
+
 struct CollisionView::Scratch::Data {
     std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
     std::vector<Bounds> shape_bounds;
     std::vector<coal::Transform3s> own_pose;  // by item that a moved world keeps apart; see moved_parts.hpp
     std::vector<Bounds> own_bounds;
     NarrowPhaseRoom narrow;
+    SweptRoom swept;
 };
 
 inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {

@@ -1,20 +1,13 @@
 // What a version of a scene changes in a collision world that was made for another version.
 //
-// Goal. Picking a block up changes one frame of hundreds; making the collision world anew would cost ten checks. So a
-// world of the new version keeps what was worked out for an old one (its *base*: links, the tree of what stands still,
-// the lists and tables of pairs) and holds beside it the parts that differ:
+// A world of the new version keeps what was worked out for an old one (its *base*) and holds beside it the parts that
+// differ: base objects that changed are *hidden*; their shapes as they are now, and those of new frames, are *own*
+// items, each carried by a link of the base or standing still, with a row of margin classes against the objects of the
+// base.
 //
-//     base objects that changed are *hidden*: a candidate pair of the base with one of them is passed over;
-//     their shapes as they are now, and those of new frames, are *own* items, each carried by a link of the base or
-//     standing still, with a row of margin classes against the objects of the base.
-//
-// Own items that move are looked up in the tree of the base and tested against its moving items one by one; own items
-// that stand still against the moving ones. There are few of them, so no structure is needed.
-//
-// What is compared is always the base and the new version, however many versions lie between, so nothing accumulates;
-// and the comparison skips what the versions share. A pair whose rule changed (allowed, or with another margin) makes
-// one of its frames an own one. When a joint, a body or what a joint carries changed, or more than a few frames did,
-// there are no parts, and the world is made anew.
+// What is compared is always the base and the new version, so nothing accumulates, and the comparison skips what they
+// share. A pair whose rule changed makes one of its frames an own one. When a joint, a body or what a joint carries
+// changed, or more than a few frames did, there are no parts, and the world is made anew.
 //
 // Invariant: a pair of shapes has the poses, the order and the margin that a world made anew would give them, so
 // answers agree to the last bit.

@@ -60,9 +60,9 @@ class PathChecker {
 public:
     PathChecker(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
                 const PathOptions& options)
-        : entries_(entries), q_(start), resolution_(options.resolution), interrupted_(options.interrupted),
-          constraints_(world.scene(), options.constraints, entries, start.data()), view_(world, entries, start.data()),
-          scratch_(view_.scratch()), sample_(entries.size()) {
+        : entries_(entries), q_(start), resolution_(options.resolution), proves_(options.proved),
+          interrupted_(options.interrupted), constraints_(world.scene(), options.constraints, entries, start.data()),
+          view_(world, entries, start.data()), scratch_(view_.scratch()), sample_(entries.size()) {
         if (options.time_limit < 1e9) {
             timed_ = true;
             deadline_ =
@@ -72,7 +72,6 @@ public:
     }
 
     std::size_t size() const { return entries_.size(); }
-    void set_resolution(double resolution) { resolution_ = resolution; }
 
     FramePair find_collision(const double* x) {
         for (std::size_t i = 0; i < entries_.size(); ++i) q_[entries_[i]] = x[i];
@@ -80,31 +79,33 @@ public:
         return view_.find_collision(q_.data(), scratch_);
     }
 
-    // The straight motion from a, known to be free, to b.
-    bool edge_is_free(const double* a, const double* b) {
-        if (!is_free(b)) return false;
-        const std::int64_t steps = edge_steps(a, b, size(), resolution_);
-        return visit_bisecting(steps, [&](std::int64_t k) {
-            const double fraction = static_cast<double>(k) / static_cast<double>(steps);
-            for (std::size_t i = 0; i < size(); ++i) sample_[i] = a[i] + fraction * (b[i] - a[i]);
-            return is_free(sample_.data());
-        });
+    // The straight motion from a, known to be free, to b; where paths are to be proved, proved free. Motions that
+    // rather collide, as cuts do, are sampled first.
+    bool edge_is_free(const double* a, const double* b, bool likely) {
+        if (!is_free(b) || (!(likely && proves_) && !samples_are_free(a, b))) return false;
+        if (!proves_) return true;
+        const std::vector<double> from = full(a), to = full(b);
+        const FramePair pair = view_.find_unproved(from.data(), to.data(), scratch_, checks_);
+        if (pair) blocking_.add(pair);
+        return !pair;
     }
 
     const ConstraintSet& constraints() const { return constraints_; }
 
     // Appends the points of a motion from a, known to be good, to b: b alone, or with constraints as many as keep them,
     // if they are no longer than `longest`.
-    bool connect(const double* a, const double* b, Points& points, double longest = 1e300) {
+    bool connect(const double* a, const double* b, Points& points, bool likely = true, double longest = 1e300) {
         if (constraints_.empty()) {
-            if (!edge_is_free(a, b)) return false;
+            if (!edge_is_free(a, b, likely)) return false;
             points.emplace_back(b, b + size());
             return true;
         }
         Points made{{a, a + size()}};
         if (!constraints_.bridge(a, b, made) || path_length(made) > longest) return false;
         for (std::size_t i = 0; i + 1 < made.size(); ++i)
-            if (!edge_is_free(made[i].data(), made[i + 1].data())) return false;
+            if (!edge_is_free(made[i].data(), made[i + 1].data(), likely) ||
+                !constraints_.keeps(made[i].data(), made[i + 1].data(), 1.0, 3.0))
+                return false;
         points.insert(points.end(), made.begin() + 1, made.end());
         return true;
     }
@@ -130,6 +131,15 @@ public:
     }
 
 private:
+    bool samples_are_free(const double* a, const double* b) {
+        const std::int64_t steps = edge_steps(a, b, size(), resolution_);
+        return visit_bisecting(steps, [&](std::int64_t k) {
+            const double fraction = static_cast<double>(k) / static_cast<double>(steps);
+            for (std::size_t i = 0; i < size(); ++i) sample_[i] = a[i] + fraction * (b[i] - a[i]);
+            return is_free(sample_.data());
+        });
+    }
+
     bool is_free(const double* x) {
         const FramePair pair = find_collision(x);
         if (pair) blocking_.add(pair);
@@ -139,6 +149,7 @@ private:
     const std::vector<std::int32_t>& entries_;
     std::vector<double> q_;
     double resolution_;
+    bool proves_;
     const std::function<bool()>& interrupted_;
     ConstraintSet constraints_;
     CollisionView view_;

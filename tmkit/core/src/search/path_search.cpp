@@ -75,7 +75,8 @@ void drop_points(Points& path, PathChecker& checker) {
         std::size_t next = path.size() - 1;
         const auto is_reached = [&] {
             const Points old(path.begin() + at, path.begin() + next + 1);
-            return !checker.stopped() && checker.connect(old.front().data(), old.back().data(), kept, path_length(old));
+            return !checker.stopped() &&
+                   checker.connect(old.front().data(), old.back().data(), kept, false, path_length(old));
         };
         while (next > at + 1 && !is_reached()) next -= checker.constraints().empty() ? 1 : (next - at) / 2;
         if (next == at + 1) kept.push_back(path[next]);
@@ -106,7 +107,7 @@ void cut(Points& path, PathChecker& checker, Random& random) {
     if (distance(a, b) > 0.999 * (to - from)) return;
     Points next(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(first) + 1);
     next.push_back(a);
-    if (!checker.connect(a.data(), b.data(), next, 0.999 * (to - from))) return;
+    if (!checker.connect(a.data(), b.data(), next, false, 0.999 * (to - from))) return;
     next.insert(next.end(), path.begin() + static_cast<std::ptrdiff_t>(last) + 1, path.end());
     path = std::move(next);
 }
@@ -142,15 +143,14 @@ void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations, s
 
 class Search {
 public:
-    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathOptions& options,
-           std::uint64_t stream)
-        : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()),
-          random_(options.seed, 2 + stream), starts_(size_), goals_(size_), target_(size_), step_(size_) {}
+    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathOptions& options)
+        : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()), random_(options.seed, 2),
+          starts_(size_), goals_(size_), target_(size_), step_(size_) {}
 
     // A free path from start to one of the goals, or nothing.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals, std::int64_t& iterations) {
         for (const std::vector<double>& goal : goals)
-            if (Points path{start}; checker_.connect(start.data(), goal.data(), path)) return path;
+            if (Points path{start}; checker_.connect(start.data(), goal.data(), path, false)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
         Tree* grows = &starts_;
@@ -302,23 +302,10 @@ private:
     void search() {
         sort_goals();
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
-        for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
-            checker_.set_resolution(options_.resolution / static_cast<double>(1 << attempt));
-            Search tree(checker_, ranges, options_, attempt);
-            std::optional<Points> raw = tree.run(x_start_, valid_, result_.iterations);
-            if (!raw) {
-                result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
-                return;
-            }
-            Points shortened = *raw;
-            if (raw->size() > 2) shorten_path(shortened, checker_, options_.shortcut_iterations, options_.seed);
-            if (checker_.stop_reason() == PathStatus::interrupted) {
-                result_.status = PathStatus::interrupted;
-                return;
-            }
-            if (accept(shortened) || (raw->size() > 2 && accept(*raw))) return;
-        }
-        result_.status = PathStatus::recheck_failed;
+        std::optional<Points> path = Search(checker_, ranges, options_).run(x_start_, valid_, result_.iterations);
+        if (path && path->size() > 2) shorten_path(*path, checker_, options_.shortcut_iterations, options_.seed);
+        if (path && checker_.stop_reason() != PathStatus::interrupted) accept(*path);
+        else result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
     }
 
     // Nearest goal first for the straight tries; the order of equals is theirs.
@@ -329,27 +316,12 @@ private:
         for (const std::int64_t goal : goal_index_) valid_.push_back(x_goals_[goal]);
     }
 
-    bool accept(const Points& points) {
-        for (std::size_t i = 0; i + 1 < points.size(); ++i)
-            if (!checker_.constraints().keeps(points[i].data(), points[i + 1].data(), 1.0, 3.0)) return false;
-        Configurations path;
-        for (const std::vector<double>& x : points) path.push_back(checker_.full(x.data()));
-        if (options_.recheck_world) {
-            const RecheckResult check =
-                recheck_path(*options_.recheck_world, path, options_.recheck, options_.interrupted);
-            result_.checks += check.checks;
-            if (check.status != RecheckStatus::ok) {
-                result_.pair = check.pair;
-                return false;
-            }
-        }
+    void accept(const Points& points) {
+        for (const std::vector<double>& x : points) result_.path.push_back(checker_.full(x.data()));
         result_.status = PathStatus::solved;
-        result_.pair = FramePair{};
-        result_.path = std::move(path);
         result_.length = path_length(points);
         const auto found = std::find(valid_.begin(), valid_.end(), points.back());
         result_.goal_index = goal_index_[static_cast<std::size_t>(found - valid_.begin())];
-        return true;
     }
 
     const CollisionWorld& world_;

@@ -22,7 +22,7 @@ public:
         : options_(options), path_(path), entries_(changing_entries(path)), view_(world, entries_, path.front().data()),
           scratch_(view_.scratch()), q_(path.front()), x_(entries_.size()) {
         const Layout& layout = world.scene().layout();
-        if (options.tool_frame >= 0 && !view_.carries(options.tool_frame))
+        if (options.tool_frame >= 0)
             tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_, path.front().data());
     }
 
@@ -61,17 +61,13 @@ private:
         Vector3 tool;
     };
 
-    // Puts everything there; only the last sample can be looked at.
+    // Only the last sample can be looked at.
     Sample sample(double fraction) {
-        for (const std::int32_t entry : entries_)
-            q_[static_cast<std::size_t>(entry)] = at(static_cast<std::size_t>(entry), fraction);
-        view_.place(q_.data(), scratch_);
-        if (options_.tool_frame < 0) return {fraction, {}};
-        if (!tool_) return {fraction, view_.origin(options_.tool_frame, scratch_)};
-        for (std::size_t i = 0; i < entries_.size(); ++i) x_[i] = q_[static_cast<std::size_t>(entries_[i])];
-        Matrix3 rotation;
+        for (std::size_t i = 0; i < entries_.size(); ++i)
+            x_[i] = q_[static_cast<std::size_t>(entries_[i])] = at(static_cast<std::size_t>(entries_[i]), fraction);
         Sample made{fraction, {}};
-        tool_->forward(x_.data(), rotation, made.tool);
+        Matrix3 rotation;
+        if (tool_) tool_->forward(x_.data(), rotation, made.tool);
         return made;
     }
 
@@ -81,7 +77,7 @@ private:
 
     bool sample_fails(double fraction, RecheckResult& result, const std::function<bool()>& interrupted) {
         if (++result.checks % 4096 == 0 && interrupted && interrupted()) return true;
-        const FramePair pair = view_.find_collision(scratch_);
+        const FramePair pair = view_.find_collision(q_.data(), scratch_);
         if (!pair) return false;
         result.status = RecheckStatus::collision;
         result.pair = pair;
@@ -96,7 +92,7 @@ private:
     std::vector<std::int32_t> entries_;
     CollisionView view_;
     CollisionView::Scratch scratch_;
-    std::optional<Chain> tool_;  // where no shape moves with the tool's frame
+    std::optional<Chain> tool_;
     std::vector<double> q_, x_;
     const double *from_ = nullptr, *to_ = nullptr;  // the ends of the segment
     std::size_t segment_ = 0;

@@ -1,0 +1,258 @@
+"""Path search on MotionBenchMaker's problems, beside vamp in the same run.
+
+Run by hand: ``python tests/benchmarks/search_table.py RESOURCES [--robots panda,ur5,fetch,baxter] [--sets cage,box]
+[--problems 100] [--rounds 4] [--out docs/results/search_results.md]``. RESOURCES is the folder ``resources`` of the
+source distribution of ``vamp-planner``, with each ``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own,
+beside vamp; the other robots are the URDFs and SRDFs of that folder, alone. Where the package ``vamp`` is not installed
+OMPL's RRT-Connect on our checker is the peer. Times are CPU times of calls from Python, the best of several rounds in
+which the planners take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.motion_table import best_times, table
+
+import tmkit as tk
+from tmkit.batch.motion_problems import MotionProblem, read_motion_problem
+from tmkit.motion import CollisionWorld, PathQuery, PathStatus, recheck_path, search_path
+from tmkit.motion.ompl_planner import OmplPlanner
+from tmkit.robots import find_manipulators
+
+ARMS = {
+    "ur5": "shoulder_pan_joint shoulder_lift_joint elbow_joint wrist_1_joint wrist_2_joint wrist_3_joint",
+    "fetch": "torso_lift_joint shoulder_pan_joint shoulder_lift_joint upperarm_roll_joint elbow_flex_joint "
+    "forearm_roll_joint wrist_flex_joint wrist_roll_joint",
+    "baxter": " ".join(
+        f"{side}_{joint}" for side in ("left", "right") for joint in ("s0", "s1", "e0", "e1", "w0", "w1", "w2")
+    ),
+}
+TOOLS = {"ur5": "ee_link", "fetch": "gripper_link", "baxter": "left_gripper"}
+OURS: dict[str, dict[str, Any]] = {
+    "search at 0.02": {"shortcut_iterations": 0, "proved": False},
+    "proved": {"shortcut_iterations": 0},
+    "proved, simplified": {},
+}
+
+
+@dataclass
+class Runs:
+    """What one planner did on a set."""
+
+    seconds: list[float] = field(default_factory=list)
+    lengths: list[float] = field(default_factory=list)
+    valid: int = 0
+
+    def spread(self) -> tuple[float, float]:
+        """The median and 95 % in milliseconds."""
+        return 1e3 * statistics.median(self.seconds), 1e3 * float(np.percentile(self.seconds, 95))
+
+
+def robot_of(name: str, resources: Path) -> tuple[tk.SceneGraph, Any]:
+    """Return the scene with the robot alone, and its joints that move and its tool."""
+    if name == "panda":
+        scene = tk.load_scene("panda_alone")
+        return scene, find_manipulators(("panda",), scene)[0]
+    folder = resources / name
+    scene = tk.load_scene(str(folder / f"{name}.urdf"), str(folder / f"{name}.srdf"))
+    return scene, SimpleNamespace(joints=tuple(ARMS[name].split()), tool=TOOLS[name])
+
+
+def problems_of(folder: Path, scene: tk.SceneGraph, arm: Any, count: int) -> Iterator[MotionProblem]:
+    """Read the problems of a set."""
+    for file in sorted(folder.glob("scene[0-9]*.yaml"))[:count]:
+        request = file.with_name(file.name.replace("scene", "request"))
+        yield read_motion_problem(file, request, scene=scene, arm=arm)
+
+
+class Vamp:
+    """vamp's planner for the Panda, whose samples are the same for each problem."""
+
+    name = "vamp"
+
+    def __init__(self) -> None:
+        import vamp
+
+        self._vamp = vamp
+        made = vamp.configure_robot_and_planner_with_kwargs("panda", "rrtc")
+        self._robot, self._plan, self._settings, self._simplify = made
+        self._settings.max_iterations = self._settings.max_samples = (
+            50_000  # as ours; its memory is allocated each time
+        )
+
+    def of(self, problem: MotionProblem, name: str) -> Callable[[bool], Any]:
+        """Return its search of full configurations (k, n_joints)."""
+        joints = [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]
+        start, goals = problem.start[joints], problem.goals[:, joints]
+        environment = self._environment(problem, name)
+
+        def plan(is_simplified: bool) -> Any:
+            sampler = self._robot.halton()
+            found = self._plan(start, goals, environment, self._settings, sampler)
+            if found.solved and is_simplified:
+                found = self._robot.simplify(found.path, environment, self._simplify, sampler)
+            return found.path if found.solved else None
+
+        return plan
+
+    def path(self, found: Any, problem: MotionProblem) -> Any:
+        """Return full configurations (k, n_joints) of what was found."""
+        rows = np.tile(problem.start, (len(found), 1))
+        rows[:, [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]] = found.numpy()
+        return rows
+
+    def _environment(self, problem: MotionProblem, name: str) -> Any:
+        """Return the objects as vamp's own reader gives them: cylinders are capsules, in the boxes cuboids."""
+        made, scene = self._vamp.Environment(), problem.scene
+        for frame in scene.frame_names:
+            for attached in scene.shapes(frame) if "/" in frame else ():
+                shape, pose = attached.shape, scene.pose(frame, q=problem.start) @ attached.pose
+                place, turn = pose.translation, Rotation.from_matrix(pose.rotation).as_euler("xyz")
+                sizes = list(shape.dimensions)
+                if shape.kind == "sphere":
+                    made.add_sphere(self._vamp.Sphere(place, sizes[0]))
+                elif shape.kind == "box":
+                    made.add_cuboid(self._vamp.Cuboid(place, turn, [0.5 * size for size in sizes]))
+                elif name.startswith("box"):
+                    made.add_cuboid(self._vamp.Cuboid(place, turn, [sizes[0], sizes[0], 0.5 * sizes[1]]))
+                else:
+                    made.add_capsule(self._vamp.Cylinder(place, turn, sizes[0], sizes[1]))
+        return made
+
+
+class Ompl:
+    """OMPL's RRT-Connect on our checker, without validation of its paths."""
+
+    name = "OMPL"
+
+    def of(self, problem: MotionProblem, _: str) -> Callable[[bool], Any]:
+        """Return its search of full configurations (k, n_joints)."""
+        world = CollisionWorld(problem.scene)
+        query = PathQuery(world, problem.arm.joints, problem.start, problem.goals, resolution=0.02)
+        planners = {choice: OmplPlanner("RRTConnect", shortcut_steps=100 * choice) for choice in (False, True)}
+
+        def plan(is_simplified: bool) -> Any:
+            found = planners[is_simplified].search(query)
+            return found.path if found.status is PathStatus.SOLVED else None
+
+        return plan
+
+    def path(self, found: Any, _: MotionProblem) -> Any:
+        """Return what was found."""
+        return found
+
+
+def measure(name: str, problems: list[MotionProblem], peer: Any, rounds: int) -> tuple[dict[str, Runs], int]:
+    """Run all on the problems of a set; also return how many have valid ends."""
+    runs: dict[str, Runs] = {}
+    count = 0
+    for problem in problems:
+        world = CollisionWorld(problem.scene)
+
+        def ours(options: dict[str, Any], problem: MotionProblem = problem, world: CollisionWorld = world) -> Any:
+            return search_path(world, problem.arm.joints, start=problem.start, goals=problem.goals, **options)
+
+        first = ours({"max_iterations": 0})
+        if first.status.name.startswith(("START", "GOAL")):
+            continue
+        count += 1
+        solves: dict[str, Callable[[], Any]] = {
+            label: lambda o=options, ours=ours: ours(o) for label, options in OURS.items()
+        }
+        if peer is not None:
+            plan = peer.of(problem, name)
+            solves |= {
+                peer.name: lambda plan=plan: plan(False),
+                f"{peer.name}, simplified": lambda plan=plan: plan(True),
+            }
+        for (label, solve), seconds in zip(solves.items(), best_times(list(solves.values()), rounds), strict=True):
+            one, found = runs.setdefault(label, Runs()), solve()
+            if label in OURS:
+                found = found.path if found.status is PathStatus.SOLVED else None
+            elif found is not None:
+                found = peer.path(found, problem)
+            if found is None:
+                print(f"{name}: {label} finds no path from {problem.start.tolist()}", file=sys.stderr)
+                continue
+            one.seconds.append(seconds)
+            one.lengths.append(float(np.linalg.norm(np.diff(found, axis=0), axis=1).sum()))
+            one.valid += recheck_path(world, found, resolution=0.003, tool_frame=problem.arm.tool).is_ok
+    return runs, count
+
+
+def rows_of(name: str, runs: dict[str, Runs], count: int, peer: str) -> Iterator[list[str]]:
+    """The rows of a set in the table."""
+    for label, one in runs.items():
+        if not one.seconds:
+            continue
+        beside = runs.get(f"{peer}, simplified" if "simplified" in label else peer)
+        times = one.spread()
+        ratios = (
+            [f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True)] if beside and label in OURS else []
+        )
+        yield [
+            name, label, " / ".join(f"{value:.2f}" for value in times), " / ".join(ratios),
+            f"{len(one.seconds)} of {count}", f"{one.valid} of {len(one.seconds)}",
+            f"{statistics.fmean(one.lengths):.2f}",
+        ]  # fmt: skip
+
+
+def main() -> None:
+    """Print the table, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("resources", type=Path)
+    parser.add_argument("--robots", default="panda")
+    parser.add_argument("--sets", default="", help="what the names of the sets begin with")
+    parser.add_argument("--problems", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--peer", choices=["vamp", "ompl", "none"], default=None)
+    parser.add_argument("--out", type=Path, default=None)
+    arguments = parser.parse_args()
+    chosen = arguments.peer or ("vamp" if importlib.util.find_spec("vamp") else "ompl")
+    rows: list[list[str]] = []
+    for robot in arguments.robots.split(","):
+        is_panda = robot == "panda"
+        peer = None if chosen == "none" else Ompl() if chosen == "ompl" else Vamp() if is_panda else None
+        scene, arm = robot_of(robot, arguments.resources)
+        for folder in sorted((arguments.resources / robot / "problems").iterdir()):
+            name = folder.name if not is_panda else folder.name.removesuffix("_panda")
+            if name.startswith(tuple(arguments.sets.split(","))):
+                problems = list(problems_of(folder, scene, arm, arguments.problems))
+                runs, count = measure(name, problems, peer, arguments.rounds)
+                rows += rows_of(name, runs, count, peer.name if peer else "")
+                print(*map(" | ".join, rows[-len(runs) :]), sep="\n", file=sys.stderr, flush=True)
+    head = ["set", "by", "median / 95 % ms", "ratio", "solved", "valid", "length"]
+    text = "\n".join([HEAD, "", *table(head, rows)]) + "\n"
+    if arguments.out is None:
+        print(text)
+    else:
+        arguments.out.write_text(text, encoding="utf-8")
+
+
+HEAD = """# Path search on MotionBenchMaker
+
+CPU times of calls from Python on one core, the best of four rounds in which the planners take turns; made by
+`python tests/benchmarks/search_table.py RESOURCES`, where RESOURCES is the folder `resources` of the source
+distribution of vamp-planner 0.6.4, which vamp was built from. vamp allocates memory for all samples that it may draw at
+each call: here 50,000, as many as our default iterations (with its own default, 1,000,000, it takes 0.3 ms more).
+*Ratio*: to vamp in the same run. *Solved*: of the problems whose ends are valid by our geometry. *Valid*: what
+`recheck_path` says of the paths at 0.003 rad and 1 mm of tool travel, by the hulls of our Panda; vamp's robot is 40
+spheres. Lengths are means, in radians."""
+
+
+if __name__ == "__main__":
+    main()
