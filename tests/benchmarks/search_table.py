@@ -16,6 +16,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -85,7 +86,7 @@ class Vamp:
     name = "vamp"
 
     def __init__(self) -> None:
-        import vamp
+        import vamp  # type: ignore[import-not-found]
 
         self._vamp = vamp
         made = vamp.configure_robot_and_planner_with_kwargs("panda", "rrtc")
@@ -170,15 +171,10 @@ def measure(name: str, problems: list[MotionProblem], peer: Any, rounds: int) ->
         if first.status.name.startswith(("START", "GOAL")):
             continue
         count += 1
-        solves: dict[str, Callable[[], Any]] = {
-            label: lambda o=options, ours=ours: ours(o) for label, options in OURS.items()
-        }
+        solves: dict[str, Callable[[], Any]] = {label: partial(ours, options) for label, options in OURS.items()}
         if peer is not None:
             plan = peer.of(problem, name)
-            solves |= {
-                peer.name: lambda plan=plan: plan(False),
-                f"{peer.name}, simplified": lambda plan=plan: plan(True),
-            }
+            solves |= {peer.name: partial(plan, False), f"{peer.name}, simplified": partial(plan, True)}
         for (label, solve), seconds in zip(solves.items(), best_times(list(solves.values()), rounds), strict=True):
             one, found = runs.setdefault(label, Runs()), solve()
             if label in OURS:

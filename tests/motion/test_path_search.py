@@ -190,10 +190,10 @@ def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
     scene = scene.add_frame("ball", "x", joint=Prismatic([0, 1, 0], lower=-1, upper=1), shapes=[Sphere(1e-3)])
     plate = Box([thickness, 1.4, 0.5])
     world = CollisionWorld(scene.add_frame("plate", "world", pose=Pose([0.15, 0, 0]), shapes=[plate]))
-    ends = {"start": [-0.5, 0], "goals": [0.5, 0]}
-    through = search_path(world, ["x", "ball"], **ends, resolution=0.1, proved=False)
+    start, goal = [-0.5, 0.0], [0.5, 0.0]
+    through = search_path(world, ["x", "ball"], start=start, goals=goal, resolution=0.1, proved=False)
     np.testing.assert_array_equal(through.path, [[-0.5, 0], [0.5, 0]])
-    around = search_path(world, ["x", "ball"], **ends, resolution=0.1)
+    around = search_path(world, ["x", "ball"], start=start, goals=goal, resolution=0.1)
     assert around.status is PathStatus.SOLVED
     assert ("ball", "plate") in {pair[:2] for pair in around.blocking_pairs}
     assert recheck_path(world, around.path, resolution=1e-4).is_ok
