@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import SceneGraph
-from tmkit.errors import SceneError
-from tmkit.graph.rigid import edges_of_twists, joint_values
+from tmkit.graph.moments import twists_between
+from tmkit.graph.rigid import joint_values
 from tmkit.graph.semantic_edges.twist_queries import twist
 from tmkit.spatial import Pose, adjoint
 
@@ -29,8 +29,8 @@ def acceleration(
 ) -> Vector:  # fmt: skip
     """Return the acceleration (6,) of a frame's body relative to another body: linear (m/s^2), then angular (rad/s^2).
 
-    The names are those of :func:`tmkit.graph.twist`. Twist edges are constant, each between the bodies of an edge of
-    poses. O(depth) poses.
+    The names are those of :func:`tmkit.graph.twist`. Twist edges are constant. O(depth) poses, and O(t depth) for t
+    twist edges.
 
     Args:
         scene: the scene.
@@ -47,24 +47,24 @@ def acceleration(
     Raises:
         UnknownNameError: no such frame.
         SemanticError: nothing says how a frame on the way moves.
-        SceneError: a twist edge on the way leads over several edges of poses: its twist is not constant in each.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
     point, turned = frame if at is None else at, reference if axes is None else axes
     speeds, rates = joint_values(scene, qd, "qd"), joint_values(scene, qdd, "qdd")
     velocity, change = np.zeros(6), np.zeros(6)
-    way, told = scene.path(reference, frame), edges_of_twists(scene, frame)
-    for before, after in itertools.pairwise(way):
+    at, hops = reference, list[tuple[str, str, bool]]()
+    for step in twists_between(scene, scene.body(reference), scene.body(frame)) if scene.twist_frames else []:
+        hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, step[0]))] + [(*step, True)]
+        at = step[1]
+    hops += [(*edge, False) for edge in itertools.pairwise(scene.path(at, frame))]
+    for before, after, is_constant in hops:
         back = adjoint(scene.pose(before, relative_to=after, q=q))
-        lower = after if scene.parent(after) == before else before
-        if lower in told:
-            _require_own_twist(scene, before, after)
         own, gain = (
             np.concatenate(twist(scene, after, relative_to=before, axes=after, q=q, qd=rate).numbers)
             for rate in (speeds, rates)
         )
         velocity = back @ velocity + own
-        change = back @ change + (0.0 if lower in told else gain) + _bracket(velocity, own)
+        change = back @ change + (0.0 if is_constant else gain) + _bracket(velocity, own)
     to_point = adjoint(Pose(-scene.pose(point, relative_to=frame, q=q).translation))
     velocity, change = to_point @ velocity, to_point @ change
     if is_classical:
@@ -104,15 +104,6 @@ def momentum(
         energy += 0.5 * float(own @ vector)
         total += adjoint(scene.pose(root if about is None else about, relative_to=name, q=q)).T @ own
     return total, energy
-
-
-def _require_own_twist(scene: SceneGraph, a: str, b: str) -> None:
-    """Refuse an edge of poses that moves by twist edges, none of which is between its two bodies."""
-    bodies = {scene.body(a), scene.body(b)}
-    edges = [(name, scene.twist_edge(name)) for name in scene.twist_frames]
-    if not any(edge is not None and {scene.body(name), edge[0]} == bodies for name, edge in edges):
-        message = f"twist edges lead over the edge between '{a}' and '{b}' and others, so its own twist is not constant"
-        raise SceneError(f"{message}; an acceleration needs one between its bodies", frame=b)
 
 
 def _bracket(a: Vector, b: Vector) -> Vector:
