@@ -13,7 +13,8 @@
 
 A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and ``options`` in place of
 a problem; one with ``motions = "FOLDER"`` a ``scene``, a ``robot`` and ``max_iterations``
-(:mod:`tmkit.batch.motion_problems`). A table of problems makes an entry for each combination of its grid. It is data,
+(:mod:`tmkit.batch.motion_problems`); one with ``pddlstream = "FILE.json"`` its ``options``
+(:mod:`tmkit.batch.tamp_problems`). A table of problems makes an entry for each combination of its grid. It is data,
 as problem files are: reading one runs no code, and files that it names lie in the folders that it may name.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
@@ -35,6 +36,7 @@ from tmkit._support.toml_files import read_toml
 from tmkit.batch.generators import GeneratorSource
 from tmkit.batch.motion_problems import MotionSource
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, ProblemSource
+from tmkit.batch.tamp_problems import read_tamp_problem
 from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
 from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
@@ -94,6 +96,9 @@ def _source(
 ) -> ProblemSource:  # fmt: skip
     if "motions" in table.table():
         return _motions(table, file, reading)
+    if "pddlstream" in table.table():
+        table.only("options", "pddlstream")
+        return FixedProblem(read_tamp_problem(file.parent / table.get("pddlstream").name()), read_options(table, file))
     if "generator" not in table.table():
         return FixedProblem(*read_problem(table, file, reading, domain=domain, semantics=semantics))
     table.only(*_GENERATOR_KEYS)

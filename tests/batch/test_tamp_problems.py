@@ -1,0 +1,83 @@
+"""Problems of PDDLStream's author: a block between two tables and into a region, poses, and what is not read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tmkit as tk
+from tmkit.batch import load_batch
+from tmkit.batch.tamp_problems import read_tamp_problem
+from tmkit.errors import FileFormatError
+from tmkit.plans import ObjectAt, ObjectIn
+
+
+def _placed(x: float, y: float, z: float, **more: Any) -> dict[str, Any]:
+    return {"point": {"x": x, "y": y, "z": z}, "quat": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}, **more}
+
+
+def _box(*half: float, z: float = 0.0) -> dict[str, Any]:
+    return _placed(0.0, 0.0, z, type="box", extents=half)
+
+
+def _written(path: Path, **goals: Any) -> Path:
+    slab, legs = [0.3, 0.3, 0.02], _placed(0.0, 0.0, -0.2, type="cylinder", radius=0.05, height=0.3)
+    bodies = [
+        _placed(0, 0, 0, name="floor", links=[[_box(3.0, 3.0, 0.005, z=-0.005)]]),
+        _placed(1.5, 0, 0.4, name="east", links=[[_box(*slab), legs]]),
+        _placed(-1.5, 0, 0.4, name="west", links=[[_box(*slab), legs]]),
+        _placed(1.4, 0.1, 0.421, name="can", links=[[_box(0.025, 0.025, 0.08, z=0.08)]]),
+    ]
+    area = _placed(0, 0, 0.421, name="area", hull=[[-1.7, -0.2], [-1.3, -0.2], [-1.3, 0.2]])
+    task = {"table_names": ["east", "west"], "object_names": ["can"], "regions": [area], "goal_regions": {},
+            "goal_poses": {}, **goals}  # fmt: skip
+    path.write_text(json.dumps({"bodies": bodies, "robots": [_placed(0, 0.2, 0.1)], "task": task}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("region", ["west", "area"])
+def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> None:
+    """On to the table, or into a region of it."""
+    file = _written(tmp_path / "carry.json", goal_regions={"can": region})
+    (tmp_path / "batch.toml").write_text('[[problems]]\npddlstream = "carry.json"\noptions = {max_iterations = 4}\n')
+    problem, options = load_batch(tmp_path / "batch.toml").entries[0].source.problem(0)
+    assert problem.goals == read_tamp_problem(file).goals == (("(on can west)",) if region == "west" else (
+        ObjectIn("can", "area"),
+    ))  # fmt: skip
+    assert problem.scene.parent("can") == "east"
+    np.testing.assert_allclose(problem.scene.pose("can", relative_to="world").translation, [1.4, 0.1, 0.501])
+    plan = tk.plan(problem, options).plan
+    assert plan is not None
+    assert tk.validate_plan(plan).is_valid
+
+
+def test_goals_are_poses_too(tmp_path: Path) -> None:
+    """That of the start, or one with its turn first."""
+    stays = read_tamp_problem(_written(tmp_path / "stays.json", goal_poses={"can": "initial"}))
+    (goal,) = stays.goals
+    assert isinstance(goal, ObjectAt)
+    assert goal.pose == stays.scene.pose("can", relative_to="world")
+    turned = [0.5**0.5, 0.0, 0.0, 0.5**0.5, 1.5, -0.1, 0.421]
+    (goal,) = read_tamp_problem(_written(tmp_path / "turned.json", goal_poses={"can": turned})).goals
+    assert isinstance(goal, ObjectAt)
+    np.testing.assert_allclose(goal.pose.translation, [1.5, -0.1, 0.501])
+
+
+@pytest.mark.parametrize(
+    ("goals", "said"),
+    [
+        ({"goal_cleaned": ["can"]}, "task.goal_cleaned: is not read"),
+        ({"regions": [_placed(0, 0, 0, name="area", hull=[])]}, r"task.regions\[0\].hull: expected at least 3 points"),
+        ({}, "task: has no goal that is read"),
+        ({"goal_regions": {"can": 3}}, "task.goal_regions.can: expected"),
+        ({"table_names": ["west"], "goal_regions": {"can": "west"}}, "'can' is on none of the tables"),
+    ],
+)
+def test_what_is_not_read_is_refused(tmp_path: Path, goals: dict[str, Any], said: str) -> None:
+    """With its place."""
+    with pytest.raises(FileFormatError, match=said):
+        read_tamp_problem(_written(tmp_path / "bad.json", **goals))

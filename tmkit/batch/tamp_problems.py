@@ -1,0 +1,145 @@
+"""Problems of PDDLStream's author for an arm on a base: tables with objects, which are to be carried (for the arena).
+
+`pybullet-planning <https://github.com/caelan/pybullet-planning>`_ has them as ``problems/json/*.json`` (Garrett et al.,
+FFRob and HBF). Of a file, boxes, cylinders and spheres are read, meshes as their bounds, as its own reader does;
+tables, regions on them, and goals that objects are on tables, in regions or at poses. The robot, a PR2 in the file, is
+that of a scene of ours, whose base begins where the file has it.
+
+Invariants: what is read is data; nothing is run.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tmkit.errors import FileFormatError
+from tmkit.formats import load_scene
+from tmkit.formats.json.reading import JsonNode
+from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph, Shape, Sphere
+from tmkit.plans import ObjectAt, ObjectIn
+from tmkit.robots import load_manipulator
+from tmkit.spatial import Pose
+from tmkit.tamp.problem import Goal, PlanningProblem
+
+_ROBOTS, _ROBOT_SCENE, _DOMAIN = ("panda", "panda_base"), "mobile_panda", "mobile_manipulation"
+_NOT_READ = ("goal_cleaned", "goal_cooked", "goal_holding", "goal_config", "goal_stackings", "floor_object_names")
+_KINDS = ("box", "cylinder", "sphere", "trimesh")
+_FLOOR = -1e-3  # metres: boxes that end below are floors, which the base drives on
+_ON = 0.02  # metres between an object and the top on which it is
+
+
+def read_tamp_problem(path: str | Path) -> PlanningProblem:
+    """Return the problem of a file, for an arm on a mobile base.
+
+    Args:
+        path: the file.
+
+    Raises:
+        FileFormatError: the file is wrong, or wants what is not read: washing, cooking, stacking, holding.
+    """
+    try:
+        top = JsonNode(json.loads(Path(path).read_text(encoding="utf-8")), str(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileFormatError.at(path, f"cannot be read: {error}") from error
+    task = top.get("task")
+    for key in _NOT_READ:
+        if task.table().get(key):
+            raise task.get(key).error("is not read: objects can be on tables, in regions and at poses")
+    tables = {node.name() for node in task.get("table_names").items()}
+    movable = {node.name() for node in task.get("object_names").items()}
+    scene = load_scene(_ROBOT_SCENE)
+    bodies = sorted(top.get("bodies").items(), key=lambda node: node.get("name").name() in movable)
+    for node in bodies:
+        scene = _with_body(scene, node, tables, movable)
+    for node in task.get("regions").items():
+        scene = _with_region(scene, node, tables)
+    robot = _pose(_only(top.get("robots"))).translation
+    scene = scene.add_frame("dock", "world", pose=Pose([robot[0], robot[1], 0.0]), classes=["station"])
+    q = load_manipulator(_ROBOTS[0]).ready_configuration(scene)
+    q = scene.configuration({"base_x": robot[0], "base_y": robot[1]}, base=q)
+    return PlanningProblem(scene, q, _DOMAIN, [*_goals(task, scene, tables)], _ROBOTS)
+
+
+def _with_body(scene: SceneGraph, node: JsonNode, tables: set[str], movable: set[str]) -> SceneGraph:
+    name, pose = node.get("name").name(), _pose(node)
+    link = _only(node.get("links"))
+    shapes = [AttachedShape(_shape(one, node), pose=_pose(one)) for one in link.items()]
+    if not shapes:
+        raise link.error("expected at least one shape")
+    shapes = [one for one in shapes if one.pose.translation[2] > _FLOOR or name in tables | movable]
+    if name not in tables | movable:
+        return scene.add_frame(name, "world", pose=pose, shapes=shapes)
+    middle = shapes[0].pose  # of the table's top, or of the object
+    shapes = [AttachedShape(one.shape, pose=middle.inverse() @ one.pose) for one in shapes]
+    pose, parent = pose @ middle, "world"
+    if name in movable:
+        low = pose @ Pose([0.0, 0.0, shapes[0].shape.bounds[0][2]])
+        parent = next((table for table in sorted(tables) if _lies_on(scene, low, table)), "")
+        if not parent:
+            raise node.error(f"'{name}' is on none of the tables")
+        pose = scene.pose(parent, relative_to="world").inverse() @ pose
+    kind = "movable" if name in movable else "surface"
+    return scene.add_frame(name, parent, pose=pose, shapes=shapes, classes=[kind])
+
+
+def _lies_on(scene: SceneGraph, low: Pose, table: str) -> bool:
+    at = (scene.pose(table, relative_to="world").inverse() @ low).translation
+    least, most = scene.shapes(table)[0].shape.bounds
+    return bool(np.all(least[:2] <= at[:2]) and np.all(at[:2] <= most[:2]) and abs(at[2] - most[2]) < _ON)
+
+
+def _with_region(scene: SceneGraph, node: JsonNode, tables: set[str]) -> SceneGraph:
+    """Mark an area of a table, whose outline is the box around the points of the file."""
+    points = np.array([point.numbers(2) for point in node.get("hull").items()])
+    if len(points) < 3:
+        raise node.get("hull").error(f"expected at least 3 points, received {len(points)}")
+    low, high = points.min(axis=0), points.max(axis=0)
+    pose = _pose(node) @ Pose([*(low + high) / 2.0, 0.0])
+    table = next((table for table in sorted(tables) if _lies_on(scene, pose, table)), None)
+    if table is None:
+        raise node.error("is on none of the tables")
+    marked = AttachedShape(Box([*(high - low), 1e-3]), collision=False)
+    local = scene.pose(table, relative_to="world").inverse() @ pose
+    return scene.add_frame(node.get("name").name(), table, pose=local, shapes=[marked])
+
+
+def _goals(task: JsonNode, scene: SceneGraph, tables: set[str]) -> list[Goal]:
+    goals: list[Goal] = []
+    for name in task.get("goal_regions").table():
+        region = task.get("goal_regions").get(name).name()
+        goals.append(f"(on {name} {region})" if region in tables else ObjectIn(name, region))
+    for name in task.get("goal_poses").table():
+        wanted = task.get("goal_poses").get(name)
+        pose = scene.pose(name, relative_to="world")
+        if wanted.value != "initial":  # w, x, y, z, and where the origin of the file's body is, which stands as it did
+            w, x, y, z, *place = wanted.numbers(7)
+            pose = Pose([place[0], place[1], pose.translation[2]], [x, y, z, w])
+        goals.append(ObjectAt(name, pose, relative_to="world"))
+    if not goals:
+        raise task.error("has no goal that is read")
+    return goals
+
+
+def _shape(node: JsonNode, body: JsonNode) -> Shape:
+    kind = node.get("type").one_of(_KINDS)
+    if kind == "trimesh":
+        return Box([2.0 * size for size in body.get("aabb").get("extents").numbers(3)])
+    if kind == "box":
+        return Box([2.0 * size for size in node.get("extents").numbers(3)])
+    radius = node.get("radius").number()
+    return Sphere(radius) if kind == "sphere" else Cylinder(radius=radius, length=node.get("height").number())
+
+
+def _only(node: JsonNode) -> JsonNode:
+    found = [*node.items()]
+    if len(found) != 1:
+        raise node.error(f"expected one, received {len(found)}")
+    return found[0]
+
+
+def _pose(node: JsonNode) -> Pose:
+    place, turn = node.get("point"), node.get("quat")
+    return Pose([place.get(axis).number() for axis in "xyz"], [turn.get(axis).number() for axis in "xyzw"])
