@@ -61,10 +61,11 @@ def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = N
     return set(map(str, domain.state(scene, domain.semantics.objects(scene), at)))
 
 
-@pytest.mark.parametrize("name", ["kitchen", "drawer", "handover"])
+@pytest.mark.parametrize("name", ["kitchen", "drawer", "handover", "push", "pour", "mobile_manipulation"])
 def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
     """The PDDL of a built-in domain declares what the fragments of its parts combine to."""
-    semantics = load_planning_domain(name, manipulator=tk.load_manipulator("panda")).semantics
+    arms = ["panda", "panda_base"] if name == "mobile_manipulation" else ["panda"]
+    semantics = load_planning_domain(name, manipulator=[*map(tk.load_manipulator, arms)]).semantics
     assert isinstance(semantics, parts.DomainPart)
     assert meaning(semantics.domain) == meaning(load_domain(tk.data_path(f"domains/{name}/domain.pddl")))
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.tamp.parts.arms import TwoArms as TwoArms
     from tmkit.tamp.parts.composition import DomainPart as DomainPart, compose_domain as compose_domain
+    from tmkit.tamp.parts.driving import Driving as Driving
+    from tmkit.tamp.parts.handling import Pouring as Pouring, Pushing as Pushing
     from tmkit.tamp.parts.regions import (
         Cooking as Cooking, Home as Home, Region as Region, Regions as Regions, Treatment as Treatment,
         Washing as Washing,
