@@ -12,7 +12,7 @@ import pickle
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from tmkit._support.signals import temporary_folder
 from tmkit._support.subprocesses import Program
@@ -29,6 +29,10 @@ _ACTION = "do--"
 _MAIN = "from tmkit.task_planning.unified_planner import main; main()"
 
 
+Forbidden: TypeAlias = tuple[tuple[GroundAction, tuple[Fact, ...]], ...]
+"""Actions, each with the facts in whose presence it is not done."""
+
+
 @dataclass(frozen=True)
 class UnifiedTask:
     """A task with what is forbidden in it.
@@ -39,7 +43,7 @@ class UnifiedTask:
     """
 
     problem: Problem
-    forbidden: tuple[tuple[GroundAction, tuple[Fact, ...]], ...] = ()
+    forbidden: Forbidden = ()
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> UnifiedTask:
         """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
@@ -157,14 +161,8 @@ def main() -> None:
     """Search for a plan of the pickled task on the standard input, and write the answer to ``answer.json``."""
     name, task = pickle.load(sys.stdin.buffer)
     given = _unified(task.problem)
-    make = given.environment.expression_manager
-    for action, context in task.forbidden:
-        schema = given.action(f"{_ACTION}{action.name}")
-        pairs = zip(schema.parameters, action.arguments, strict=True)
-        same = [make.Equals(parameter, given.object(argument)) for parameter, argument in pairs]
-        held = [given.fluent(fact.predicate)(*map(given.object, fact.arguments)) for fact in context]
-        schema.add_precondition(make.Not(make.And(*same, *held)))
     with _engine(name, given) as engine:
+        _forbid(given, task.forbidden, by_effects="CONDITIONAL_EFFECTS" in engine.supported_kind().features)
         found = engine.solve(given)
     steps = None
     if found.plan is not None:
@@ -173,3 +171,25 @@ def main() -> None:
         ]
     with open("answer.json", "w", encoding="utf-8") as file:
         json.dump([found.status.name, steps], file)
+
+
+def _forbid(given: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
+    """Add what is forbidden: as effects that make the goal unreachable, or as preconditions.
+
+    Translators take a conjunction of negated conjunctions apart into as many actions as the product of their lengths.
+    """
+    from unified_planning.shortcuts import BoolType
+
+    make = given.environment.expression_manager
+    if by_effects and forbidden:
+        broken = given.add_fluent("broken--", BoolType(), default_initial_value=False)
+        given.add_goal(make.Not(broken()))
+    for action, context in forbidden:
+        schema = given.action(f"{_ACTION}{action.name}")
+        pairs = zip(schema.parameters, action.arguments, strict=True)
+        same = [make.Equals(parameter, given.object(argument)) for parameter, argument in pairs]
+        case = make.And(*same, *(given.fluent(fact.predicate)(*map(given.object, fact.arguments)) for fact in context))
+        if by_effects:
+            schema.add_effect(broken, True, case)
+        else:
+            schema.add_precondition(make.Not(case))

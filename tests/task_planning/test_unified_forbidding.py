@@ -1,0 +1,41 @@
+"""Many forbidden actions for an engine of unified-planning: none is done, and translating them takes no longer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tmkit.pddl import Fact, GroundAction, parse_domain, parse_problem, validate_task_plan
+from tmkit.task_planning import TaskPlanStatus, UnifiedPlanner
+
+pytest.importorskip("unified_planning")
+
+DOMAIN = """(define (domain roads) (:requirements :typing) (:types place)
+  (:predicates (at ?p - place) (road ?p ?q - place) (lit ?p - place))
+  (:action drive :parameters (?p ?q - place) :precondition (and (at ?p) (road ?p ?q))
+    :effect (and (at ?q) (not (at ?p))))
+  (:action light :parameters (?p - place) :precondition (at ?p) :effect (lit ?p)))"""
+PLACES = [f"p{number}" for number in range(8)]
+ROADS = " ".join(f"(road {p} {q})" for p in PLACES for q in PLACES if p != q)
+
+
+def test_forty_contexts_of_one_action_are_kept() -> None:
+    """Roads from unlit places are forbidden but those of one way; then those of that way, too."""
+    problem = parse_problem(
+        f"(define (problem way) (:domain roads) (:objects {' '.join(PLACES)} - place)"
+        f" (:init (at p0) (lit p3) {ROADS}) (:goal (at p7)))",
+        parse_domain(DOMAIN),
+    )
+    planner = UnifiedPlanner("fast-downward")
+    prepared = planner.prepare(problem)
+    way = [("p0", "p2"), ("p2", "p5"), ("p5", "p7")]
+    for start in PLACES:
+        for end in PLACES:
+            if start != end and (start, end) not in way:
+                prepared = prepared.forbid(
+                    GroundAction("drive", (start, end)), [Fact.of("at", start), Fact.of("lit", "p3")]
+                )
+    found = planner.search(prepared)
+    assert [step.arguments for step in found.steps if step.name == "drive"] == way
+    assert validate_task_plan(problem, found.steps).is_valid
+    closed = prepared.forbid(GroundAction("drive", way[1]), ())
+    assert planner.search(closed).status is TaskPlanStatus.UNSOLVABLE
