@@ -40,8 +40,12 @@ def _touched(domain: Domain, action: GroundAction, below: dict[str, set[str]]) -
     def ground(atom: Atom) -> Atom:
         return Atom(atom.predicate, tuple(binding.get(term, term) for term in atom.terms))
 
-    parts = list(subtrees(schema.effect))
-    conditions = [schema.precondition, *(part.condition for part in parts if isinstance(part, When))]
+    timing = schema.timing
+    needs, effects = [schema.precondition], [schema.effect]
+    if timing is not None:
+        needs, effects = [timing.at_start, timing.over_all, timing.at_end], [timing.start, timing.end]
+    parts = [part for effect in effects for part in subtrees(effect)]
+    conditions = [*needs, *(part.condition for part in parts if isinstance(part, When))]
     needed = [ground(atom) for condition in conditions for atom in _atoms(condition)]
     numbers = [*conditions, *(part for part in parts if isinstance(part, ChangeNumber))]
     needed += [Atom(f"={t.name}") for tree in numbers for t in subtrees(tree) if isinstance(t, FunctionTerm)]

@@ -11,22 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tmkit.pddl.formulas import (
-    Action,
-    Add,
-    Atom,
-    ChangeNumber,
-    Delete,
-    Effect,
-    Formula,
-    FunctionTerm,
-    GroundAction,
-)  # fmt: skip
+from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
+from tmkit.pddl.partial_order import interference
 from tmkit.pddl.schedules import SEPARATION, TimedAction, action_timing
-from tmkit.pddl.substitution import subtrees
-
-_Use = tuple[str, tuple[str | None, ...]]  # of a predicate or function; None stands for any object
 
 
 def schedule(problem: Problem, steps: Sequence[GroundAction]) -> tuple[TimedAction, ...]:
@@ -39,19 +27,12 @@ def schedule(problem: Problem, steps: Sequence[GroundAction]) -> tuple[TimedActi
     Raises:
         TaskError: a step is no action of the domain, or its duration has no value or is below zero.
     """
-    done: list[tuple[TimedAction, set[_Use], set[_Use]]] = []
-    for step in steps:
-        _, binding, duration = action_timing(problem, step)
-        schema = problem.domain.action(step.name)
-        needed, changed = _uses(problem, schema, binding)
-        waits = (
-            other.end + SEPARATION
-            for other, needs, changes in done
-            if _meet(changed, needs | changes) or _meet(needed, changes)
-        )
-        begins = max(waits, default=0.0)
-        done.append((TimedAction(round(begins, 6), step, duration), needed, changed))
-    return tuple(timed for timed, _, _ in done)
+    durations = [action_timing(problem, step)[2] for step in steps]
+    done: list[TimedAction] = []
+    for step, duration, before in zip(steps, durations, interference(problem.domain, steps), strict=True):
+        begins = max((done[index].end + SEPARATION for index in before), default=0.0)
+        done.append(TimedAction(round(begins, 6), step, duration))
+    return tuple(done)
 
 
 def makespan(timed: Iterable[TimedAction]) -> float:
@@ -61,41 +42,3 @@ def makespan(timed: Iterable[TimedAction]) -> float:
         timed: the actions.
     """
     return max((action.end for action in timed), default=0.0)
-
-
-def _uses(problem: Problem, schema: Action, binding: dict[str, str]) -> tuple[set[_Use], set[_Use]]:
-    """Return what an action needs and what it changes."""
-    timing = schema.timing
-    conditions: tuple[Formula | Effect, ...] = (schema.precondition, schema.effect)
-    if timing is not None:
-        conditions = (timing.at_start, timing.over_all, timing.at_end, timing.start, timing.end)
-    needed: set[_Use] = set()
-    changed: set[_Use] = set()
-    for tree in conditions:
-        for part in subtrees(tree):
-            if isinstance(part, Add | Delete):
-                changed.add(_use(part.atom.predicate, part.atom.terms, binding))
-            elif isinstance(part, ChangeNumber):
-                changed.add(_use(part.term.name, part.term.terms, binding))
-            elif isinstance(part, Atom):
-                needed.add(_use(part.predicate, part.terms, binding))
-            elif isinstance(part, FunctionTerm):
-                needed.add(_use(part.name, part.terms, binding))
-    if any(name in problem.domain.derived_predicates for name, _ in needed):  # follows from whatever there is
-        needed |= {(one.name, (None,) * len(one.parameters)) for one in problem.domain.predicates}
-    return needed, changed
-
-
-def _use(name: str, terms: Sequence[str], binding: dict[str, str]) -> _Use:
-    return name, tuple(binding.get(term) if term.startswith("?") else term for term in terms)
-
-
-def _meet(some: set[_Use], others: set[_Use]) -> bool:
-    if some & others:
-        return True
-    return any(
-        name == other and all(a is None or b is None or a == b for a, b in zip(terms, other_terms, strict=True))
-        for name, terms in some
-        for other, other_terms in others
-        if None in terms or None in other_terms
-    )
