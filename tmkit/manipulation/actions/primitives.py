@@ -5,7 +5,7 @@ and without the planning margin, and what frames keep along paths. A piece eithe
 :class:`PieceFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into a value again: it
 never leaves the planner.
 
-Invariants: a path that a piece gives has passed the recheck without margin, at the resolution of the checker.
+Invariants: a path that a piece gives is proved free, or has passed the recheck at the resolution of the checker.
 """
 
 from __future__ import annotations

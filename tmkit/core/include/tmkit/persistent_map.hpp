@@ -1,8 +1,8 @@
 // A persistent ordered map: the reason why a scene can branch for free.
 //
-// Goal. A planner keeps thousands of versions of a scene that differ in one or two frames. Copying the map for each
-// would cost O(n); here an edit copies only the nodes from the root of a search tree down to the changed key, and all
-// other nodes are shared between the versions:
+// An edit copies only the nodes from the root of a search tree down to the changed key; all others are shared between
+// the versions. A node is never changed once a second version can see it, so a version needs no lock and no copy to be
+// read from any thread. Nodes count their owners; the last version that drops one frees it.
 //
 //          version 1         version 2 = version 1 with D changed
 //              B                 B'
@@ -11,35 +11,22 @@
 //                / \               / \ .
 //               C   E             C   E
 //
-// A node is never changed once a second version can see it, so a version needs no lock and no copy to be read from any
-// thread. Nodes count their owners; the last version that drops one frees it.
+// Weight balance. Each node stores the size of its subtree, and its weight is that plus one. It is balanced when
+// neither child weighs more than `delta` times the other. An edit changes the weights on its path by one, so one
+// rotation a node on the way back up mends them: a double one where the inner grandchild is at least `gamma` times the
+// outer. Not every pair of parameters is valid; <3, 2> is the only pair of integers for which one rotation is proved
+// always to suffice (Hirai and Yamamoto, "Balancing weight-balanced trees", Journal of Functional Programming 21,
+// 2011). A child holds at most 3/4 of the weight; the height is about 1.1 log2 n in practice. Debug builds check every
+// node that is made.
 //
-// Weight balance. Path copying makes every level of the tree cost an allocation, so the tree must stay shallow whatever
-// the order of edits. Each node stores the size of its subtree. Let the weight of a tree be its size plus one (the
-// number of places where a key could go). A node is balanced when neither child weighs more than `delta` times the
-// other. An insertion or a deletion changes the weight of the subtrees on its path by one, so each of them can be out
-// of balance by one step at most, and one rotation on the way back up mends it.
+// The sizes also answer "how many keys are smaller than this one" in O(log n), by which a joint finds its entry in the
+// configuration; and iteration in key order is what gives a scene its insertion order.
 //
-// A single rotation hands the inner grandchild over to the other side. Where that is itself heavy, at least `gamma`
-// times the outer, that would only move the trouble, and a double rotation splits it instead.
+// In place, where nobody looks. A node that has one owner, reached by nodes that have one owner each, is changed
+// instead of copied. The first of a thousand edits copies its path, the others find it theirs.
 //
-// Why 3 and 2. Not every pair of parameters is valid: for some, a deletion ends in a tree that no single or double
-// rotation balances (texts since Adams, 1992, have had such pairs). Hirai and Yamamoto, "Balancing weight-balanced
-// trees" (Journal of Functional Programming 21, 2011), prove with a proof assistant for which pairs one rotation always
-// suffices; <3, 2> is the only pair of integers among them. With delta = 3 a child holds at most 3/4 of the weight, so
-// the height is at most log(n + 1) / log(4 / 3), and about 1.1 log2 n in practice. Debug builds check the balance of
-// every node that is made.
-//
-// Why not a red-black tree or a hash trie. The sizes that keep the balance also answer "how many keys are smaller than
-// this one" in O(log n), which is how a joint finds its entry in the configuration without any index being kept; and
-// iteration in key order is what gives a scene its insertion order.
-//
-// In place, where nobody looks. A node that has one owner, reached by nodes that have one owner each, can be seen by no
-// other version, so it is changed instead of copied. The first of a thousand edits copies its path, the others find it
-// theirs.
-//
-// Differences. Versions made from one another share subtrees by pointer. `for_each_difference` walks both trees at once
-// and skips what is shared, so that c changed keys among n cost O(c log n) however large the rest.
+// Differences. `for_each_difference` walks both trees at once and skips what they share, so that c changed keys among n
+// cost O(c log n) however large the rest.
 //
 // Costs: find, assign, remove, rank, at_rank O(log n) comparisons; assign and remove copy O(log n) nodes (one of a
 // node's words for each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1).

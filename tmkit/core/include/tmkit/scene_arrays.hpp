@@ -1,46 +1,40 @@
 // The scene in preallocated arrays, edited in place: the variant for control loops.
 //
-// Purpose. A planner wants versions; a controller has one world, changes it a thousand times a second, and may neither
-// wait for memory nor for anybody who watches. Holding a SceneArrays means holding a consistent scene *at* a
-// configuration: every rule of SceneGraph holds, forward kinematics has run, and after each call it is so again. It
-// begins as a copy of a SceneGraph at the zero configuration, and `freeze` makes a SceneGraph of it; nothing is lost on
-// the way, not even the ids of frames. Equal edits give equal scenes, equal refusals and poses equal to the last bit,
-// since both variants multiply the same edges in the same order, down from the common ancestor.
+// A SceneArrays is a consistent scene *at* a configuration: every rule of SceneGraph holds, forward kinematics has run,
+// and after each call it is so again. It begins as a copy of a SceneGraph at the zero configuration, and `freeze` makes
+// a SceneGraph of it; nothing is lost on the way, not even the ids of frames. Equal edits give equal scenes, equal
+// refusals and poses equal to the last bit, since both variants multiply the same edges in the same order.
 //
-// Idea. A frame is a *slot*, a number that it keeps while it lives; what is said of it stands in one column a property.
-// Parents, children and siblings are slots too, so that moving a subtree is a handful of writes. Three lists of slots:
+// A frame is a *slot*, a number that it keeps while it lives; what is said of it stands in one column a property, its
+// parent, children and siblings too, so that moving a subtree is a handful of writes. Three lists of slots:
 //
 //     sequence   by insertion: the order of names and poses, and what ids mean
 //     order      topological, parents first: forward(q) is one pass over it
 //     entries    by configuration entry: the frames of the joints that have one
 //
 // Hanging a frame under one that stands earlier in `order` leaves the order as it is. Otherwise only the stretch
-// between the two is written anew: first the frames that stay, then those that hang off the frame that moves; each
-// stretch is scanned once, for a frame moves along when its parent does.
+// between the two is written anew: first the frames that stay, then those that hang off the frame that moves.
 //
-// Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool,
-// each sharing its immutable Shape; so are the stamped poses of edges (a list for each edge, the newest first) and the
-// members of groups. A twist edge stands beside its frame, and a list has the frames that have one. The error of an
-// edge stands beside it, where there is room for as many sources as `noise` says. Classes, attributes and the errors of
-// twists are cold, and shared with the scene that they came from.
+// Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool;
+// so are the stamped poses of edges (a list for each edge, the newest first) and the members of groups. A twist edge
+// and the error of an edge stand beside its frame, where there is room for as many sources as `noise` says. Classes,
+// attributes and the errors of twists are cold, and shared with the scene that they came from.
 //
 // Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an
 // edit that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
 //
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
-// change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses
-// and the order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent
-// where there are any; another value of one O(1); a stamped pose O(newer ones of that edge); moves on uncertain ways
-// O(edges * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing
-// is allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error that is thrown, names that
-// are returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32
-// sources.
+// change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists); a new twist edge, or
+// a move to another parent where there are any, O(t * (log t + depth)) for t of them, another value of one O(1); a
+// stamped pose O(newer ones of that edge); moves on uncertain ways O(edges * dimensions of sources); forward O(n).
+// After construction nothing is allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error
+// that is thrown, names that are returned, `freeze`, the classes and attributes that an edit is given, and errors on a
+// way with more than 32 sources.
 //
-// Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers
-// are the queries below that say so; a reader sees the scene before or after an edit, never in between, and begins
-// again when it was overtaken. All else belongs to the writer; a second writer at the same time is misuse, and is
-// refused where it is seen. `forward` computes all poses first, where only the writer sees them: readers wait no
-// longer than it takes to copy them.
+// Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). A reader
+// sees the scene before or after an edit, never in between, and begins again when it was overtaken. All but the queries
+// that say so belong to the writer; a second writer is refused where it is seen. `forward` computes all poses first,
+// where only the writer sees them: readers wait no longer than it takes to copy them.
 #pragma once
 
 #include <optional>
