@@ -6,9 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
+import trimesh
 
+import tmkit as tk
 from tmkit._core import CollisionWorld
 from tmkit.formats import load_scene
+from tmkit.manipulation import grasps_of
+from tmkit.motion.regions.solids import reach
 
 READY = {"panda_joint2": -0.785, "panda_joint4": -2.356, "panda_joint6": 1.571, "panda_joint7": 0.785}
 
@@ -64,3 +68,24 @@ def test_blocks_touch_the_table_and_nothing_else() -> None:
     contacts = world.contacts(scene.configuration({**READY, "panda_finger_joint1": 0.04}))
     assert {(contact.frame_a, contact.frame_b) for contact in contacts} == {("table", name) for name in "abcde"}
     assert all(abs(contact.distance) < 1e-9 for contact in contacts)
+
+
+@pytest.mark.parametrize("name", ["mug", "bowl", "bottle", "box", "lid", "pan"])
+def test_dishes_are_in_exact_convex_pieces(name: str) -> None:
+    """Of each a hand has grasps; what is drawn lies in the pieces, and every corner of a piece on what is drawn."""
+    scene = tk.load_scene("panda_table", "dishes")
+    assert {"movable", name} <= set(scene.classes(name))
+    inertia = scene.inertia(name)
+    assert inertia is not None
+    assert 0.05 < inertia.mass <= 0.5
+    drawn = [part for part in scene.shapes(name) if part.visual]
+    pieces = [part for part in scene.shapes(name) if part.collision]
+    assert all(part.friction == 0.7 for part in pieces)
+    for axis in np.eye(3):
+        for sign in (1.0, -1.0):
+            assert reach(tuple(drawn), sign * axis) == pytest.approx(reach(tuple(pieces), sign * axis), abs=1e-6)
+    for part in pieces:
+        if part.shape.kind == "mesh":
+            hull = trimesh.convex.convex_hull(part.shape.vertices)
+            assert hull.volume == pytest.approx(part.shape.volume, rel=1e-6)
+    assert len(grasps_of(scene, name, manipulator=tk.load_manipulator("panda"))) > 20

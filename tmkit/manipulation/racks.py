@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.elementary import cos, dot, norm, sin
+from tmkit._support.elementary import circle, cos, dot, norm, sin
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.manipulation.grasps.floating import FloatingBody, yaw_pitch_roll
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
@@ -38,7 +38,8 @@ _NEARLY = 0.003  # metres by which other ways may hang higher than the lowest
 _LEVEL = 0.5  # sine of the slope of a bar, from which on it is a post
 _STEP = 0.002  # metres between heights that are tried
 _AIR, _DROPS = 0.002, 65  # metres above contact at which it rests, and heights that are tried
-_SMALL, _LOWER, _MOTIONS = 0.008, 5e-4, 400  # metres of small motions, by which they lower; how many are tried
+_LOWER, _WAYS, _TILTS = 2e-4, 16, (0.0, 0.02, 0.05)  # metres that small motions lower, their directions, radians
+_SHIFTS = np.arange(-8, 9) * 1e-3  # metres
 _LIFT = 0.03  # metres by which an object is lifted at least, and at most where it goes along a bar
 _SIDES = [
     [np.array(side) for side in itertools.product((-1.0, 0.0, 1.0), repeat=3) if np.count_nonzero(side) == count]
@@ -141,12 +142,14 @@ class _Held:
         if is_met[0] or not is_met.any():
             return False
         pose = Pose([0.0, 0.0, -drops[int(np.argmax(is_met)) - 1]]) @ pose
-        middle, moves = pose.apply(self.centre), np.random.default_rng(0).uniform(-_SMALL, _SMALL, (_MOTIONS, 6))
-        for move in moves[moves[:, 2] <= -_LOWER]:
-            turn = Pose([0.0, 0.0, 0.0], [*(move[3:] / self.radius), 1.0])
-            moved = Pose(middle + move[:3]) @ turn @ Pose(-middle) @ pose
-            if not self.collides(moved, [moved.translation])[0]:
-                return False
+        middle = pose.apply(self.centre)
+        for x, y in circle(np.arange(_WAYS) * (math.tau / _WAYS)).tolist():
+            along, tilt = np.array([x, y, 0.0]), np.array([-y, x, 0.0])
+            for angle in _TILTS:
+                turned = Pose(middle) @ _about(tilt, angle) @ Pose(-middle) @ pose
+                shifts = _SHIFTS[:, None] * along - _LOWER * _UP
+                if not self.collides(turned, turned.translation + shifts).all():
+                    return False
         return True
 
     def hung(self, turned: Pose, above: Vector) -> float:

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formats.conftest import Loader
+from support.meshes import l_mesh
 
+import tmkit as tk
 from tmkit.errors import FileFormatError, MeshError
+from tmkit.formats import convert_scene
+from tmkit.formats.urdf.writer import obj_text
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
 
@@ -501,3 +505,52 @@ def test_a_scene_in_the_style_of_the_original(load: Loader) -> None:
     np.testing.assert_allclose(scene.local_pose("block_a").translation, [0, 0, 0.0551], atol=1e-15)
     np.testing.assert_allclose(scene.local_pose("block_b").translation, [0, -0.25, 0.1001], atol=1e-15)
     assert scene.local_pose("grasp") == Pose((0, 0, 0.075), (0, 1, 0, 0))
+
+
+def test_frames_of_an_included_file_get_a_place_and_say_what_they_are(tmp_path: Path) -> None:
+    """A block of the same name moves a frame of a URDF and gives it classes, mass, friction and level; shapes stay."""
+    urdf = (
+        '<robot name="cup"><link name="cup"><inertial><mass value="9"/><inertia ixx="9" iyy="9" izz="9" ixy="0" '
+        'ixz="0" iyz="0"/></inertial>'
+        '<collision><geometry><box size="0.1 0.1 0.2"/></geometry></collision></link></robot>'
+    )
+    (tmp_path / "cup.urdf").write_text(urdf)
+    text = 'class thing {{ friction 0.4; }} include "cup.urdf" frame shelf {{ }} frame cup {{ {} }}'
+    scene_file = tmp_path / "scene.robray"
+    scene_file.write_text(
+        text.format("parent shelf; translation [0, 0, 1]; isa thing; isa movable; mass 0.3; level box;")
+    )
+    scene = tk.load_scene(str(scene_file))
+    assert (scene.parent("cup"), scene.classes("cup")) == ("shelf", ("thing", "movable"))
+    np.testing.assert_array_equal(scene.local_pose("cup").translation, [0.0, 0.0, 1.0])
+    (solid,) = scene.shapes("cup")
+    assert (solid.friction, solid.level) == (0.4, "box")
+    inertia = scene.inertia("cup")
+    assert inertia is not None
+    assert inertia.mass == 0.3
+    assert inertia.matrix[2, 2] == pytest.approx(0.3 * (0.1**2 + 0.1**2) / 12.0)
+    for wrong, reason in (
+        ("type revolute; axis [0, 0, 1];", "'type' cannot be given here"),
+        ("geometry { shape sphere; radius 1; }", "geometry and frames inside it cannot be given here"),
+    ):
+        scene_file.write_text(text.format(wrong))
+        with pytest.raises(FileFormatError, match=f"the frame 'cup' comes from .*cup.urdf.*: {reason}"):
+            tk.load_scene(str(scene_file))
+
+
+def test_levels_of_detail_are_those_of_the_geometry_or_else_of_the_frame(tmp_path: Path) -> None:
+    """Written again they read back; a mesh in pieces is drawn whole and collides in convex parts."""
+    pytest.importorskip("coacd")
+    (tmp_path / "l.obj").write_bytes(obj_text(l_mesh()).encode())
+    file = tmp_path / "scene.robray"
+    file.write_text('frame a { level exact; geometry { mesh "l.obj"; } geometry { mesh "l.obj"; level box; } }')
+    scene = tk.load_scene(str(file))
+    assert [part.level for part in scene.shapes("a")] == ["exact", "box"]
+    convert_scene(scene, tmp_path / "again.robray")
+    assert [part.level for part in tk.load_scene(str(tmp_path / "again.robray")).shapes("a")] == ["exact", "box"]
+    file.write_text('frame a { geometry { mesh "l.obj"; level pieces; } }')
+    drawn, *pieces = tk.load_scene(str(file)).shapes("a")
+    assert drawn.visual
+    assert not drawn.collision
+    assert len(pieces) == 2
+    assert all(piece.collision and not piece.visual for piece in pieces)

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.package_uris import PackageResolver
@@ -106,6 +107,7 @@ class _Reader:
     classes: dict[str, _Class] = field(default_factory=dict)
     class_places: dict[str, SourceLocation] = field(default_factory=dict)
     variables: dict[str, FrameSpec] = field(default_factory=dict)
+    other: dict[str, int] = field(default_factory=dict)  # frames of other formats, by their places in ``frames``
     seen: set[Path] = field(default_factory=set)
     files: int = 0
     bytes: int = 0
@@ -164,6 +166,7 @@ class _Reader:
             accepted = ", ".join((".robray", *OTHER_FORMATS))
             raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")
         other = self.read_other(path)
+        self.other.update((spec.name, len(self.frames) + number) for number, spec in enumerate(other.frames))
         self.frames.extend(other.frames)
         self.allowed.extend(other.allowed)
 
@@ -238,7 +241,12 @@ class _Reader:
         solids = [self.add_geometry(geometry, block.name.text, source) for geometry in blocks]
         tags = [tag for parent in parents for tag in parent.tags]
         tags += [tag for solid in solids for tag in solid.tags]
+        if block.name.text in self.other:
+            self.amend(self.other[block.name.text], values, tags, place, has_more=len(written) < len(block.members))
+            return
         inertia, geometry = _inertia_in(values, solids, place=place)
+        if "level" in values:
+            geometry = tuple(replace(part, level=part.level or values["level"].text) for part in geometry)
         parent, parent_place = _parent(own, values, outer)
         spec = FrameSpec(
             name=block.name.text,
@@ -251,6 +259,30 @@ class _Reader:
         for member in block.members:
             if isinstance(member, FrameBlock):
                 self.add_frame(member, source, block.name.text, depth + 1)
+
+    def amend(self, index: int, values: Values, tags: Sequence[str], place: SourceLocation, *, has_more: bool) -> None:
+        """Give a frame of an included file of another format another place, and what it is; its shapes stay."""
+        spec = self.frames[index]
+        joints = [name for name in ("type", "axis", "offset", "variable", "lower", "upper") if name in values]
+        if has_more or joints:
+            what = f"'{joints[0]}'" if joints else "geometry and frames inside it"
+            raise place.error(f"the frame '{spec.name}' comes from {spec.place}: {what} cannot be given here")
+        if "parent" in values:
+            spec = replace(spec, parent=values["parent"].text or "world", parent_place=values["parent"].place)
+        if any(word in values for word in POSE_WORDS):
+            spec = replace(spec, pose=_pose_in(values))
+        if "mass" in values:
+            solid = any(geometry.collision for geometry in spec.geometry)
+            if not solid:
+                raise values["mass"].place.error("a mass is spread over the frame's geometry, and this frame has none")
+            spec = replace(spec, inertia=InertiaSpec(values["mass"].number, values["mass"].place))
+        given: dict[str, Any] = {}
+        if "friction" in values:
+            given["friction"] = values["friction"].number
+        if "level" in values:
+            given["level"] = values["level"].text
+        geometry = tuple(replace(part, **given) if part.collision else part for part in spec.geometry)
+        self.frames[index] = replace(spec, classes=tuple(dict.fromkeys((*spec.classes, *tags))), geometry=geometry)
 
     def following(self, spec: FrameSpec) -> FrameSpec:
         """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
@@ -271,6 +303,8 @@ class _Reader:
         own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
         values = _merged(own, reversed(parents))
         geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
+        if "level" in values:
+            geometry = replace(geometry, level=values["level"].text)
         if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
             pose = _pose_in(own)
             if geometry.pose != PoseSpec():

@@ -19,6 +19,7 @@ from pathlib import Path
 from tmkit._support.elementary import power
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negation, Number, SourceText
+from tmkit.formats.spec.model import PIECES
 
 # Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
@@ -94,12 +95,13 @@ FRAME_RULES: Mapping[str, Rule] = {
     "type": Rule("choice", choices=("fixed", "revolute", "prismatic")), "axis": Rule("array", (3,), direction=True),
     "offset": Rule("number"), "variable": Rule("name"), "lower": Rule("number"), "upper": Rule("number"),
     "mass": Rule("number", positive=True), "friction": Rule("number", lowest=0.0),
+    "level": Rule("choice", choices=("box", "hull", "exact", PIECES)),
 }  # fmt: skip
 
 POSE_WORDS = ("translation", "quaternion", "rpy")
 
 GEOMETRY_RULES: Mapping[str, Rule] = {
-    **{word: FRAME_RULES[word] for word in POSE_WORDS},
+    **{word: FRAME_RULES[word] for word in (*POSE_WORDS, "level")},
     "shape": Rule("choice", choices=("box", "sphere", "cylinder", "cone", "grid")),
     "mesh": Rule("text"),
     "color": Rule("array", (3,), lowest=0.0, highest=1.0),

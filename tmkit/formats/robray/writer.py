@@ -83,6 +83,8 @@ def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
     if part.color is not None:
         *color, alpha = (float(value) for value in part.color)
         yield f"color {_array(color)}; alpha {_number(alpha)};"
+    if part.level is not None:
+        yield f"level {part.level};"
     yield f"visual {int(part.visual)}; collision {int(part.collision)};"
 
 

@@ -28,6 +28,7 @@ from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.model import (
+    PIECES,
     AllowedPairSpec,
     FrameSpec,
     GeometrySpec,
@@ -205,7 +206,12 @@ def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) ->
 def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:
     """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first."""
     solids = [_attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
-    shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in _in_colors(one, solid, loader)]
+    shapes = [
+        piece
+        for one, solid in zip(spec.geometry, solids, strict=True)
+        for part in _in_colors(one, solid, loader)
+        for piece in _pieces_of(one, part)
+    ]
     with reported(spec.place):
         if spec.body is not None:
             with suppress(DuplicateNameError):  # of its first frame
@@ -235,9 +241,18 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
         return AttachedShape(
             shape, pose_of(spec.pose), color=spec.color, visual=spec.visual, collision=spec.collision,
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
-            level=spec.level,
-            stamp=spec.stamp,
+            level=None if spec.level == PIECES else spec.level, stamp=spec.stamp,
         )  # fmt: skip
+
+
+def _pieces_of(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
+    """Return a shape, or a mesh that collides in its convex pieces where the file wants that."""
+    if spec.level != PIECES or not part.collision or part.shape.kind != "mesh":
+        return (part,)
+    from tmkit.formats.convex_pieces import in_pieces
+
+    with reported(spec.place):
+        return in_pieces(part)
 
 
 def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:

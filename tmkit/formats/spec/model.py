@@ -83,6 +83,10 @@ class PrimitiveSpec:
     dimensions: tuple[float, ...]
 
 
+PIECES = "pieces"
+"""The level of detail of a mesh that is cut in convex pieces when it is loaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class GeometrySpec:
     """One shape on a frame.
@@ -93,7 +97,8 @@ class GeometrySpec:
         color: red, green, blue, alpha from 0 to 1, or ``None`` when the file leaves it open.
         visual: whether it is drawn; ``collision``: whether it collides.
         mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
-        level: how much of it counts in collisions, ``None`` when the file leaves it open.
+        level: how much of it counts in collisions, :data:`PIECES` for a mesh in convex pieces; ``None`` when the file
+            leaves it open.
         stamp: when it was attached or seen, seconds, ``None`` when the file does not say.
         friction: coefficient of friction of its surface, ``None`` where that of the frame counts.
     """
