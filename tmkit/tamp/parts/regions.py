@@ -304,9 +304,12 @@ class Regions(DomainPart):
         """
         objects, held = pddl_names(movable_frames(scene)), self.held(scene).values()
         for fact in goal_facts:
-            object, places = objects.get(fact.arguments[0] if fact.arguments else ""), self.places_for(fact, scene)
-            is_done = object is None or object in held or fact.predicate in scene.classes(object)
-            if places and object is not None and not is_done and self.region_of(scene, object) not in places:
+            is_held = self.word(fact) == "holding"  # of an arm, in a domain of several
+            object = objects.get(fact.arguments[-1 if is_held else 0]) if fact.arguments else None
+            if object is None or object in held or fact.predicate in scene.classes(object):
+                continue
+            places = self.places_for(fact, scene)
+            if is_held or (places and self.region_of(scene, object) not in places):
                 yield Handled(object, fact, places)
 
 
