@@ -11,7 +11,10 @@ farther outside the mesh than the bound. The same mesh has the same pieces; they
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._core import CollisionWorld
+from tmkit._support.signals import temporary_folder
+from tmkit._support.subprocesses import tied
 from tmkit.errors import MissingExtraError, ShapeError
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
@@ -38,6 +43,16 @@ _WINDING = 0.5  # around a point inside a mesh the triangles wind once, around o
 _MOST_POINTS = 500_000  # of the surface among which the nearest is looked for
 _BALL = 1e-6  # metres of the ball by which distances are measured
 _AT_ONCE = 200_000  # points times triangles
+_COACD = """
+import sys
+import coacd
+import numpy as np
+coacd.set_log_level("error")
+with np.load("mesh.npz") as mesh:
+    given = coacd.Mesh(mesh["vertices"], mesh["faces"])
+parts = coacd.run_coacd(given, threshold=float(sys.argv[1]), preprocess_mode="off", seed=0)
+np.savez("parts.npz", *(vertices for vertices, _ in parts))
+"""
 
 
 def convex_pieces(
@@ -84,16 +99,14 @@ def in_pieces(attached: AttachedShape, **limits: Any) -> tuple[AttachedShape, ..
 def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) -> tuple[Shape, ...]:
     import trimesh
 
-    try:
-        import coacd
-    except ImportError as error:
-        raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd") from error
-    coacd.set_log_level("error")
+    if importlib.util.find_spec("coacd") is None:
+        raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
     measure, name = _Error(mesh, whole.triangles, max_error), mesh.source or "the mesh"
-    raw = coacd.run_coacd(coacd.Mesh(whole.vertices, whole.faces), threshold=_THRESHOLD, preprocess_mode="off", seed=0)
+    late = f"cutting {name} into convex pieces took too long; allow a larger max_error or time_limit"
     done: list[Any] = []
-    pending: list[Any] = [trimesh.convex.convex_hull(vertices) for vertices, _ in reversed(raw)]
+    parts = _first_cuts(whole, deadline - time.monotonic(), name, late)
+    pending: list[Any] = [trimesh.convex.convex_hull(vertices) for vertices in reversed(parts)]
     while pending:
         if len(pending) + len(done) > max_pieces:
             raise ShapeError(
@@ -101,7 +114,7 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
                 "allow a larger max_error or more max_pieces"
             )
         if time.monotonic() > deadline:
-            raise ShapeError(f"cutting {name} into convex pieces took too long; allow a larger max_error or time_limit")
+            raise ShapeError(late)
         hull = pending.pop()
         if measure(hull) <= max_error:
             done.append(hull)
@@ -111,6 +124,22 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
         Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=f"{mesh.source}#piece={number}")
         for number, hull in enumerate(done)
     )
+
+
+def _first_cuts(whole: Any, seconds: float, name: str, late: str) -> list[Array]:
+    """Return the vertices of the pieces that CoACD makes, in a process of its own: it cannot be asked to stop."""
+    with temporary_folder("pieces") as folder:
+        np.savez(folder / "mesh.npz", vertices=whole.vertices, faces=whole.faces)
+        command = [sys.executable, "-P", "-c", _COACD, str(_THRESHOLD)]
+        try:
+            done = subprocess.run(tied(command), cwd=folder, timeout=seconds, capture_output=True, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise ShapeError(late) from error
+        if done.returncode:
+            why = (done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise ShapeError(f"CoACD cannot cut {name}: {why}")
+        with np.load(folder / "parts.npz") as parts:
+            return [parts[key] for key in parts.files]
 
 
 def _cuts(whole: Any, hull: Any) -> Iterator[list[Any]]:
