@@ -112,6 +112,6 @@ def test_without_what_is_registered_there_is_still_an_error() -> None:
                 print(type(error).__name__, str(error).splitlines()[0])
     """
     lines = _output(program).splitlines()
-    assert lines[0] == "RuntimeError unknown frame 'cup'"
+    assert lines[0] == "RuntimeError unknown frame 'cup' (known: world)"
     assert lines[1].startswith("TypeError parent(): incompatible function arguments")
     assert lines[2] == "RuntimeError the Python part of tmkit is not imported, or the interpreter is ending"
