@@ -15,6 +15,8 @@ Invariants: errors name the file and line of the fragment; equal parts give equa
 from __future__ import annotations
 
 import inspect
+import linecache
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -204,15 +206,19 @@ def _refuse(part: type, reason: str) -> NoReturn:
         raise TaskError.at(f"part '{part.__name__}'", reason) from None
 
 
-def _fragment(part: type[DomainPart]) -> Source:
+@lru_cache(maxsize=64)
+def _fragment(part: type[DomainPart]) -> tuple[Source, tuple[Group, ...]]:
     """Return the fragment of a part with the lines that it has in its file."""
     text = str(vars(part)["pddl"])
     try:
-        lines, first = inspect.getsourcelines(part)
-        line = first + next(number for number, written in enumerate(lines) if written.lstrip().startswith("pddl"))
-        return Source(str(inspect.getsourcefile(part)), "\n" * (line - 1) + text)
+        file = str(inspect.getsourcefile(part))
+        lines = enumerate(linecache.getlines(file))  # inspect would parse the module, which takes long
+        next(number for number, written in lines if re.match(rf"\s*class {part.__name__}\b", written))
+        before = next(number for number, written in lines if written.lstrip().startswith("pddl"))
+        source = Source(file, "\n" * before + text)
     except (OSError, TypeError, StopIteration):
-        return Source(f"part '{part.__name__}'", text)
+        source = Source(f"part '{part.__name__}'", text)
+    return source, tuple(source.groups())
 
 
 @dataclass
@@ -242,8 +248,8 @@ class _Merged:
     def __post_init__(self) -> None:
         for part in reversed(self.made.__mro__):
             if vars(part).get("pddl"):
-                source = _fragment(cast(type[DomainPart], part))
-                for group in source.groups():
+                source, groups = _fragment(cast(type[DomainPart], part))
+                for group in groups:
                     self._add(_Piece(source, group))
         self.armed = {
             name for name, pieces in {**self.actions, **{k: [v] for k, v in self.predicates.items()}}.items()
