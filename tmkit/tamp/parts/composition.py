@@ -166,10 +166,14 @@ def compose_domain(
         if part in given:
             _refuse(part, f"part '{part.__name__}' is given twice to domain '{name}'")
         given.append(part)
+    return _composed(name, tuple(given), tuple((words or {}).items()))
+
+
+@lru_cache(maxsize=32)
+def _composed(name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple[str, str], ...]) -> PythonDomain:
+    """Return what different parts make together."""
     bases = [part for part in given if not any(part is not other and issubclass(other, part) for other in given)]
-    made = cast(
-        type[DomainPart], type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words or {})})
-    )
+    made = cast(type[DomainPart], type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words)}))
     for part in made.__mro__:
         for missing in vars(part).get("needs", ()):
             if not issubclass(made, missing):
@@ -180,7 +184,7 @@ def compose_domain(
     stored = (vars(part).get("stored_predicates", ()) for part in made.__mro__)
     made.stored_predicates = frozenset(made.words.get(word, word) for word in chain.from_iterable(stored))
     merged.require_semantics()
-    return _Composed(made.domain, made, (name, tuple(parts), dict(words or {})))
+    return _Composed(made.domain, made, (name, given, dict(words)))
 
 
 @dataclass(frozen=True)
