@@ -17,7 +17,6 @@ import hashlib
 import json
 import math
 import os
-import resource
 import statistics
 import sys
 import time
@@ -31,6 +30,7 @@ from typing import TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.kitchen import ROBOT, cook_goal, kitchen, stove_goal
+from support.processor_time import processor_seconds
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, SceneGraph
@@ -86,8 +86,9 @@ on a sink, cooks them on the stove, and goes home (*cook N*); see [](../tutorial
 `python tests/benchmarks/stove_table.py`. *plan* is `tk.plan` without imports, *FD* Fast Downward's translator and first
 search alone on the same task in the same run; medians in seconds. The machine was busy with other work, {load:.1f}
 processes wanting its two processors, so *processor* time, of all processes together, says more than *wall* time. *Aim
-met* tells it by processor and by wall time. Solved means planned and checked; *kept* is the share of bookkeeping. The
-peer is PDDLStream (`adaptive`), its wall times measured on this scene and machine when that was less busy.
+met* tells it by processor and by wall time. Solved means planned and checked; *kept* is the share of bookkeeping and of
+what is outside the run, as loading the domain. The peer is PDDLStream (`adaptive`), its wall times measured on this
+scene and machine when that was less busy.
 
 | problem | solved | actions | plan, proc. | FD, proc. | plan, wall | FD, wall | slowest | aim | met | kept | peer |
 |---|---|---|---|---|---|---|---|---|---|---|---|"""
@@ -131,12 +132,6 @@ def problem_of(scene: SceneGraph, goal: str) -> Problem:
     arm = load_manipulator(ROBOT)
     domain = load_planning_domain("kitchen", manipulator=arm)
     return derive_problem(scene, domain, q=arm.ready_configuration(scene), goal=goal)
-
-
-def processor_seconds() -> float:
-    """Return the processor time of this process and of all its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:

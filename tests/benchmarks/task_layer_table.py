@@ -9,8 +9,6 @@ it is translated again. States are those of 120 objects after one reparent.
 from __future__ import annotations
 
 import argparse
-import os
-import resource
 import statistics
 import sys
 import time
@@ -20,22 +18,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.kitchen import ROBOT, cook_goal, kitchen, stove_goal
+from support.processor_time import processor_seconds
 
 import tmkit as tk
 from tmkit.pddl import GroundAction
 from tmkit.tamp import StateDeriver, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.task_planning import FastDownward, fast_downward, translator
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def processor_seconds() -> float:
-    """Return the processor time of this process, of its children that have ended, and of the translator's server."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    server = translator._server._process
-    fields = [] if server is None else Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(one.ru_utime + one.ru_stime for one in used) + sum(map(int, fields[11:15])) / _TICKS
+from tmkit.task_planning import FastDownward, fast_downward
 
 
 def median(work: Callable[[], object], runs: int, clock: Callable[[], float] = processor_seconds) -> float:
