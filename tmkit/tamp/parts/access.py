@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import ClassVar
 
@@ -137,8 +137,7 @@ class Drawer(_Mechanism):
 
     def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
         """Return also the drawers."""
-        drawers = scene.frames_of_class("drawer")
-        return (*(frame for frame in super().region_frames(scene) if frame not in drawers), *drawers)
+        return _last(super().region_frames(scene), scene.frames_of_class("drawer"))
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the drawer that is the parent of an object, or the region that it is on.
@@ -291,8 +290,7 @@ class ContainerWithLid(Access):
 
     def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
         """Return also the containers."""
-        containers = scene.frames_of_class("container")
-        return (*(frame for frame in super().region_frames(scene) if frame not in containers), *containers)
+        return _last(super().region_frames(scene), scene.frames_of_class("container"))
 
     def covered_by(self, scene: SceneGraph, object: str) -> str | None:
         """Return the container on top of which a lid stands, or None.
@@ -429,3 +427,8 @@ def _handle(scene: SceneGraph, frame: str, kind: str) -> str:
         if "handle" in scene.classes(inner):
             return str(inner)
     raise SceneError(f"the {kind} '{frame}' has no handle: no descendant has the class 'handle'", frame=frame)
+
+
+def _last(regions: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Return regions with others at their end, each once."""
+    return (*(frame for frame in regions if frame not in others), *others)
