@@ -130,6 +130,50 @@ def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> Non
         assert not is_forbidden(state, action, constraints)
 
 
+@pytest.mark.parametrize("name", ["blocks", *NAMES])
+@settings(max_examples=scaled_examples(0.1))
+@given(seed=st.integers(0, 10**6))
+def test_another_state_needs_no_translation(name: str, seed: int) -> None:
+    """From another state, reached by actions or by facts that come and go, the answer is that of a new translation."""
+    problem, random = translated(name).problem, Random(seed)
+    state, steps = problem.init, list(ground_actions(problem))
+    for _ in range(random.randrange(6)):
+        applicable = [step for step in steps if not problem.why_not(state, step)]
+        state = problem.apply(state, random.choice(applicable)) if applicable else state
+    reached = state
+    for fact in random.sample(all_facts(problem), random.choice([0, 0, 1, 2])):
+        state = state.change(delete=[fact]) if fact in state else state.change(add=[fact])
+    moved = translated(name).at_state(state)
+    assert state != reached or moved is not None
+    if moved is None:
+        return
+    action, context = random.choice(steps), random.sample(sorted(state), min(2, len(state)))
+    anew = PLANNER.translate(moved.problem)
+    assert moved.problem.init == state
+    for ours, theirs in ((moved, anew), (moved.forbid(action, context), anew.forbid(action, context))):
+        found, expected = (PLANNER.search(task, time_limit=600.0) for task in (ours, theirs))
+        assert found.status == expected.status
+        assert not found.is_solved or validate_task_plan(moved.problem, found.steps).is_valid
+
+
+def test_a_state_with_constants_changed_needs_a_translation() -> None:
+    """A fact that no action changes, and two that exclude each other, are beyond what was translated."""
+    task = translated("blocks")
+    init = task.problem.init
+    held = next(fact for fact in init if task.value_of(fact))
+    constant = [fact for fact in init if task.value_of(fact) is None]
+    assert all(task.at_state(init.change(delete=[fact])) is None for fact in constant)
+    assert task.at_state(init) == task
+    others = [
+        fact
+        for fact in all_facts(task.problem)
+        if task.value_of(fact) and task.value_of(fact)[0] == task.value_of(held)[0]
+    ]
+    assert task.at_state(init.change(add=others)) is None
+    with pytest.raises(TaskError, match="nowhere"):
+        task.at_state(init.change(add=[Fact.of("nowhere", "a")]))
+
+
 def test_learning_goes_on_until_there_is_no_plan() -> None:
     """Forbidding the first step of every plan in its state leads to other plans and at last to a proof."""
     task = translated("blocks")

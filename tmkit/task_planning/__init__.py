@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from tmkit.task_planning.fast_downward import FastDownward as FastDownward
     from tmkit.task_planning.mutexes import find_conflict as find_conflict, is_goal_impossible as is_goal_impossible
     from tmkit.task_planning.protocol import (
-        PreparedTask as PreparedTask, ProvingTask as ProvingTask, TaskPlanner as TaskPlanner,
-        TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics, TaskPlanStatus as TaskPlanStatus,
+        MovableTask as MovableTask, PreparedTask as PreparedTask, ProvingTask as ProvingTask,
+        TaskPlanner as TaskPlanner, TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics,
+        TaskPlanStatus as TaskPlanStatus,
     )  # fmt: skip
     from tmkit.task_planning.replanning import (
         TaskExecution as TaskExecution, execute_with_replanning as execute_with_replanning,

@@ -20,6 +20,7 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 from tmkit._support.results import Result
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
+from tmkit.pddl.state import State
 
 
 class TaskPlanStatus(Enum):
@@ -103,6 +104,22 @@ class ProvingTask(Protocol):
 
     def is_goal_impossible(self) -> bool:
         """Return whether it is proved that the goal holds in no reachable state; False proves nothing."""
+        ...
+
+
+@runtime_checkable
+class MovableTask(Protocol):
+    """A prepared task that can mostly begin in another state without being prepared anew. Not every one can."""
+
+    def at_state(self, state: State) -> PreparedTask | None:
+        """Return the task that begins in another state, None where it has to be prepared anew.
+
+        Args:
+            state: the facts that hold.
+
+        Raises:
+            TaskError: a fact that the problem does not know, or a derived one.
+        """
         ...
 
 

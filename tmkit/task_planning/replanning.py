@@ -21,7 +21,7 @@ from tmkit.pddl.model import Problem
 from tmkit.pddl.state import State
 from tmkit.task_planning.encoding import copy_of
 from tmkit.task_planning.fast_downward import FastDownward
-from tmkit.task_planning.protocol import TaskPlanner, TaskPlanStatus
+from tmkit.task_planning.protocol import MovableTask, TaskPlanner, TaskPlanStatus
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,11 @@ def execute_with_replanning(
     def ended(status: TaskPlanStatus, message: str) -> TaskExecution:
         return TaskExecution(status, tuple(actions), tuple(states), plans, message)
 
+    task: Any = None
     while True:
-        result = planner.solve(copy_of(problem, init=states[-1]), time_limit=deadline - time.monotonic())
+        moved = task.at_state(states[-1]) if isinstance(task, MovableTask) else None
+        task = moved or planner.prepare(copy_of(problem, init=states[-1]), time_limit=deadline - time.monotonic())
+        result = planner.search(task, time_limit=deadline - time.monotonic())
         plans += 1
         if not result.is_solved:
             return ended(result.status, result.message)

@@ -1,6 +1,7 @@
 """The translated task: what Fast Downward searches, and how it is told never to do a thing again.
 
-The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result.
+The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result, or another
+initial state: :meth:`TranslatedTask.at_state`.
 :meth:`TranslatedTask.forbid` adds one two-valued derived variable per context, with one axiom ``context -> blocked``,
 and the precondition *not blocked* to the action's operators; the search must be one that takes axioms. For those that
 do not, such as optimal search with landmarks, a task may have its operators taken apart instead: "not while c1, c2 and
@@ -20,7 +21,9 @@ from typing import Literal
 from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping
+from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import derived_fault
+from tmkit.task_planning.encoding import copy_of
 from tmkit.task_planning.mutexes import is_goal_impossible
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, SasTask, SasVariable
 
@@ -47,6 +50,40 @@ class TranslatedTask(SasTask):
     def is_goal_impossible(self) -> bool:
         """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
         return is_goal_impossible(self)
+
+    # ----------------------------------------------------------------------------------------------- another beginning
+
+    def at_state(self, state: State) -> TranslatedTask | None:
+        """Return the task, with what it has learned, that begins in another state; None if it must be translated anew.
+
+        It need not be where each new fact has a variable and each fact without one is as before: what is out of reach
+        from the old state is then so from the new one. Groups of facts that exclude each other still do, if no two of a
+        group hold: no action can make them more.
+
+        Args:
+            state: the facts that hold; takes time linear in them and in the facts of the task.
+
+        Raises:
+            TaskError: a fact that the problem does not know, or a derived one.
+        """
+        problem = copy_of(self.problem, init=state)
+        true = {pair for fact in state if (pair := self._values.get(fact))}
+        old, new = ({fact for fact in facts if fact not in self._values} for facts in (self.problem.init, state))
+        if not self.is_complete or old != new or state.values != self.problem.init.values:
+            return None
+        if any(sum(pair in true for pair in group) > 1 for group in self.mutexes):
+            return None
+        init = []
+        for number, (variable, value) in enumerate(zip(self.variables, self.init, strict=True)):
+            values = range(len(variable.values))
+            named = [v for v in values if variable.values[v].startswith("Atom ")]
+            if variable.layer < 0:
+                held = [v for v in named if (number, v) in true] or [v for v in values if v not in named]
+                if len(held) != 1:
+                    return None
+                value = held[0]
+            init.append(value)
+        return replace(self, problem=problem, init=tuple(init), history={})
 
     # --------------------------------------------------------------------------------------------------- forbidding
 
