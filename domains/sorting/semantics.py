@@ -1,4 +1,4 @@
-"""Semantics of the sorting domain in a scene.
+"""Semantics of the sorting domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
 
 An object (PDDL type ``item``) is a frame of class ``movable``, an *area* one of class ``area``, with a shape on whose
 top objects stand. An object is in the area that is its parent if all of its footprint is. An object belongs in the
@@ -12,87 +12,67 @@ which object blocks the hand's way to which other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
-from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import movable_frames
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norms
-from tmkit.tamp import incremental
-from tmkit.tamp.domains import (
-    TabletopSemantics,
-    oversized,
-    pick_candidates,
-    shape_bounds,
-    standing_pose,
-    turns_nearest_first,
-)
+from tmkit.tamp import incremental, parts
+from tmkit.tamp.domains import oversized, shape_bounds, standing_pose, turns_nearest_first
+
+WORDS = {"on": "in", "region": "area", "pick": "take", "place": "put"}
 
 _ROLES = ("movable", "area", "surface")  # classes that say what a frame is for, not of which kind it is
 _GRID = 0.01  # metres between points that are looked at
 _WIDE, _NARROW = 0.04, 0.005  # metres left free beside an object, across and along the fingers
-_OVERHANG = 1e-3  # metres that a footprint may reach beyond its area
 _MOST = 16  # points tried for one object
 _APART = 0.04  # metres between them
 
 
-class Semantics(TabletopSemantics):
-    """The meaning of the sorting domain for one arm.
+class Kinds(parts.Regions):
+    """Objects belong to areas of their kinds."""
 
-    Args:
-        manipulator: the arm that moves the objects.
+    region_classes = ("area",)
+    overhang = 1e-3
+    pddl: ClassVar[str] = """
+    (:requirements :typing :conditional-effects)
+    (:predicates
+      (belongs ?x - item ?r - region)        ; ?x and ?r are of one kind
+      (sorted ?x - item))                    ; ?x stands where it belongs
+    (:extend (pick) :effect (not (sorted ?x)))
+    (:extend (place) :effect (when (belongs ?x ?r) (sorted ?x)))
     """
 
-    object_type, support_type, relation = "item", "area", "in"
+    def facts_belongs(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield objects and areas of one kind."""
+        del q
+        for area in self.region_frames(scene):
+            yield from ((object, area) for object in movable_frames(scene) if _belongs(scene, object, area))
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return where each object is, where it belongs, and what is held.
+    def facts_sorted(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield the objects that are where they belong."""
+        yield from ((object,) for object, area in self.facts_on(scene, q) if _belongs(scene, object, area))
 
-        Raises:
-            SceneError: an object in no area, two in the hand, or one that leans, floats, or stands over the edge.
-        """
-        del objects, q
-        names = {frame: name for name, frame in self.frames(scene).items()}
-        areas = scene.frames_of_class("area")
-        held, hand = self.held(scene)
-        facts = [hand]
-        for object in movable_frames(scene):
-            belongs = [area for area in areas if _belongs(scene, object, area)]
-            facts.extend(Fact.of("belongs", names[object], names[area]) for area in belongs)
-            if object == held:
-                continue
-            area = self.checked_support_of(scene, object)
-            facts.append(Fact.of("in", names[object], names[area]))
-            if area in belongs:
-                facts.append(Fact.of("sorted", names[object]))
-        return State(facts)
+    def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+        """Yield points of the area where the object may stand, best first."""
+        scene = context.scene
+        if not _has_room(scene, object, region):
+            fact = self.fact("on", object, region)
+            proof = oversized(scene, region, object=object, fact=fact, overhang=self.overhang)
+            yield Impossible(f"'{object}' is wider than area '{region}'", is_proved=proof is not None)
+            return
+        for point in self._free_points(context, arm, object, region):
+            for turn in turns_nearest_first(context, object, region):
+                yield Place(object, region, standing_pose(scene, object, region, point=point, turn=turn))
 
-    def require_placed(self, scene: SceneGraph, object: str, support: str) -> None:
-        """Refuse an object that does not stand upright with all of its footprint in its area."""
-        super().require_placed(scene, object, support)
-        _require_inside(scene, object, support)
-
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield grasps of the object, or points of the area where it may stand, best first."""
-        frames = self.frames(context.scene)
-        object, area = (frames[name] for name in action.arguments)
-        if action.name == "take":
-            yield from pick_candidates(context, object, manipulator=self.manipulator)
-        elif not _has_room(context.scene, object, area):
-            fact = Fact("in", action.arguments)
-            proof = oversized(context.scene, area, object=object, fact=fact, overhang=_OVERHANG)
-            yield Impossible(f"'{object}' is wider than area '{area}'", is_proved=proof is not None)
-        else:
-            for point in self._free_points(context, object, area):
-                for turn in turns_nearest_first(context, object, area):
-                    yield Place(object, area, standing_pose(context.scene, object, area, point=point, turn=turn))
-
-    def _free_points(self, context: ActionContext, object: str, area: str) -> list[tuple[float, float]]:
+    def _free_points(
+        self, context: ActionContext, arm: Manipulator, object: str, area: str
+    ) -> list[tuple[float, float]]:
         """Return points (x, y) of an area with room for an object, nearest to the arm first."""
         scene = context.scene
         half = _half_width(scene, object)
@@ -106,7 +86,7 @@ class Semantics(TabletopSemantics):
         for other in others:
             apart = np.abs(grid - scene.local_pose(other).translation[:2]) - half - _half_width(scene, other)
             free &= np.any(apart >= [_NARROW, _WIDE], axis=1)
-        base = scene.pose(self.manipulator.base, relative_to=area, q=context.q).translation[:2]
+        base = scene.pose(arm.base, relative_to=area, q=context.q).translation[:2]
         found = grid[free]
         away = np.round(norms(found - base), 6)
         chosen: list[tuple[float, float]] = []
@@ -137,15 +117,4 @@ def _half_width(scene: SceneGraph, object: str) -> float:
     return float(np.max(np.abs([lower[:2], upper[:2]])))
 
 
-def _require_inside(scene: SceneGraph, object: str, area: str) -> None:
-    """Refuse an object whose footprint reaches beyond its area."""
-    pose = scene.local_pose(object)
-    low, high = shape_bounds(scene, object)
-    corners = np.array([[x, y, low[2]] for x in (low[0], high[0]) for y in (low[1], high[1])])
-    lower, upper = shape_bounds(scene, area)
-    points = pose.apply(corners)[:, :2]
-    over = max(float((lower[:2] - points).max()), float((points - upper[:2]).max()))
-    if over > _OVERHANG:
-        raise SceneError(
-            f"object '{object}' stands {math.ceil(over * 1000)} mm over the edge of '{area}'", frame=object
-        )
+Semantics = parts.compose_domain("sorting", [Kinds], words=WORDS).semantics

@@ -51,7 +51,7 @@ def test_a_disc_in_the_hand_is_held() -> None:
     ("frame", "parent", "pose", "message"),
     [
         ("d1", "table", Pose(), "object 'd1' has parent 'table', which is no place .*left, middle, right"),
-        ("d1", "d3", Pose([0.0, 0.0, 0.024]), "discs 'd2' and 'd1' lie both on 'd3'"),
+        ("d1", "d3", Pose([0.0, 0.0, 0.024]), "'d2' and 'd1' stand both on 'd3'"),
         ("d1", "right", Pose([0.0, 0.0, 0.02]), "'d1' has its bottom 18 mm above the top of 'right'"),
         ("d1", "right", Pose([0.2, 0.0, 0.002]), "'d1' has parent 'right', but stands beside it"),
         ("d1", "right", Pose.from_rpy([0.0, 0.0, 0.01], [0.5, 0.0, 0.0]), "'d1' leans by 29 degrees on 'right'"),
@@ -65,7 +65,7 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(frame: str, parent: str, 
 
 def test_frames_of_one_name_are_refused() -> None:
     """Names that PDDL cannot tell apart are an error."""
-    with pytest.raises(SceneError, match="frames 'D1' and 'd1' have the same name in PDDL: 'd1'"):
+    with pytest.raises(SceneError, match="disc 'D1' and disc 'd1' have the same name in PDDL: 'd1'"):
         facts_of(discs().rename_frame("d2", "D1"), DOMAIN)
 
 
@@ -124,7 +124,7 @@ def test_the_goal_may_be_a_scene() -> None:
     """A scene in which one disc lies elsewhere says where it is wanted, and nothing of the others."""
     scene = discs()
     goal = scene.reparent("d1", "right", pose=Pose([0.0, 0.0, 0.002]))
-    stated = [str(fact) for fact in DOMAIN.semantics.goal_facts(goal, {}, ("d1",))]
+    stated = [str(fact) for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(goal), ("d1",))]
     assert stated == ["(on d1 right)"]
     assert checked(tk.plan(scene, domain="hanoi", goal=goal)).final_scene.parent("d1") == "right"
 

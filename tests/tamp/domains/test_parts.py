@@ -14,7 +14,7 @@ from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit.errors import SceneError, TaskError
-from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
+from tmkit.graph import AttachedShape, Box, Free, Revolute, SceneGraph
 from tmkit.pddl import Domain, GroundAction, load_domain
 from tmkit.pddl.formulas import Action, And, EffectAnd, simple_effects
 from tmkit.plans.values import Configuration
@@ -61,7 +61,12 @@ def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = N
     return set(map(str, domain.state(scene, domain.semantics.objects(scene), at)))
 
 
-@pytest.mark.parametrize("name", ["kitchen", "drawer", "handover", "push", "pour", "mobile_manipulation"])
+MADE_OF_PARTS = [
+    "kitchen", "drawer", "handover", "push", "pour", "mobile_manipulation", "hanoi", "sorting", "rearrangement",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE_OF_PARTS)
 def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
     """The PDDL of a built-in domain declares what the fragments of its parts combine to."""
     arms = ["panda", "panda_base"] if name == "mobile_manipulation" else ["panda"]
@@ -98,6 +103,25 @@ def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
     doubled = scene.reparent("a", "c", pose=Pose([0.0, 0.0, 0.05])).reparent("b", "c", pose=Pose([0.0, 0.0, 0.05]))
     with pytest.raises(SceneError, match="'a' and 'b' stand both on 'c'"):
         facts(loaded(parts.Stacking), doubled)
+
+
+def test_a_slot_has_room_for_one() -> None:
+    """A block leaves its region free, is put in the middle of another one, and may be wider than it."""
+    scene = blocks_scene({"a": (0, 0)}, table=0.8)
+    small = AttachedShape(Box([0.03, 0.03, 0.01]))
+    scene = scene.add_frame("post", "table", pose=Pose([0.2, 0.2, 0.055]), classes=["region"], shapes=[small])
+    assert facts(loaded(parts.Slots), scene) == {"(on a table)", "(free post)", "(handempty)"}
+    domain = parts.compose_domain("slots", [parts.Slots])
+    plan = tk.plan(scene, domain=domain, goal="(on a post)", robot=GANTRY).plan
+    assert plan is not None
+    assert facts(loaded(parts.Slots), plan.final_scene) == {"(on a post)", "(free table)", "(handempty)"}
+    assert plan.final_scene.local_pose("a").translation[:2].tolist() == [0.0, 0.0]
+    held = scene.reparent("a", GANTRY.tip, pose=Pose())
+    assert facts(loaded(parts.Slots), held) == {"(holding a)", "(free table)", "(free post)"}
+    both = scene.add_frame("b", "table", pose=Pose([0.1, 0.1, 0.075]), joint=Free(), classes=["movable"])
+    both = both.set_shapes("b", scene.shapes("a"))
+    with pytest.raises(SceneError, match="'a' and 'b' stand both on 'table'"):
+        facts(loaded(parts.Slots), both)
 
 
 def boxed() -> SceneGraph:

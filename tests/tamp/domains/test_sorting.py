@@ -48,7 +48,7 @@ def test_the_state_says_where_bricks_are_and_belong() -> None:
     ("parent", "position", "message"),
     [
         ("table", [0.0, 0.0, 0.1], "object 'b1' has parent 'table', which is no area"),
-        ("red_area", [0.15, 0.0, HEIGHT], "object 'b1' stands 10 mm over the edge of 'red_area'"),
+        ("red_area", [0.15, 0.0, HEIGHT], "object 'b1' reaches 10 mm beyond the edge of 'red_area'"),
         ("red_area", [0.0, 0.0, 0.06], "'b1' has its bottom 29 mm above the top of 'red_area'"),
     ],
 )
@@ -86,5 +86,5 @@ def test_bricks_are_sorted_in_physics(count: int) -> None:
 def test_a_goal_scene_says_in_which_area() -> None:
     """Where in its area a brick is shown does not matter."""
     goal = bricks().reparent("b7", "blue_area", pose=Pose([0.05, 0.05, HEIGHT]))
-    facts = DOMAIN.semantics.goal_facts(goal, {}, ("b7", "b1"))
+    facts = DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(goal), ("b7", "b1"))
     assert [str(fact) for fact in facts] == ["(in b7 blue_area)", "(in b1 mixed)"]

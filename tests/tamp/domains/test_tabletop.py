@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -13,13 +12,10 @@ from support.gantry import BLOCK, GANTRY
 
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
-from tmkit.manipulation import ActionContext, Candidate
-from tmkit.pddl import Fact, GroundAction, State
-from tmkit.robots import is_movable, movable_frames
+from tmkit.robots import is_movable
 from tmkit.spatial import Pose
 from tmkit.tamp.domains import (
     RELEASE_GAP,
-    TabletopSemantics,
     equivalence_classes,
     footprint,
     held_object,
@@ -35,24 +31,6 @@ from tmkit.tamp.domains import (
 def two_blocks() -> SceneGraph:
     """Return blocks a and b on the table."""
     return blocks_scene({"a": (0, 0), "b": (0.2, 0)}, table=0.4)
-
-
-class Semantics(TabletopSemantics):
-    """Objects on surfaces."""
-
-    object_type, support_type, relation = "item", "surface", "at"
-
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
-        """Return where each object is, and what is held."""
-        del objects, q
-        held, hand = self.held(scene)
-        others = (frame for frame in movable_frames(scene) if frame != held)
-        return State([hand, *(Fact.of("at", frame, self.checked_support_of(scene, frame)) for frame in others)])
-
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield none."""
-        del action, context
-        return iter(())
 
 
 def test_names_are_those_of_pddl() -> None:
@@ -142,22 +120,3 @@ def test_movable_is_a_class() -> None:
     """A block is, the table is not."""
     scene = two_blocks()
     assert (is_movable(scene, "a"), is_movable(scene, "table")) == (True, False)
-
-
-def test_tabletop_semantics_has_objects_supports_and_goals() -> None:
-    """Three attributes and two methods make a semantics."""
-    scene, semantics = two_blocks(), Semantics(GANTRY)
-    objects = semantics.objects(scene)
-    assert objects == {"a": "item", "b": "item", "table": "surface"}
-    q = scene.zero_configuration()
-    assert sorted(map(str, semantics.state(scene, objects, q))) == ["(at a table)", "(at b table)", "(handempty)"]
-    held = scene.reparent("a", GANTRY.tip, pose=Pose())
-    assert sorted(map(str, semantics.state(held, objects, q))) == ["(at b table)", "(holding a)"]
-    assert [str(fact) for fact in semantics.goal_facts(held, objects, ["a", "b"])] == ["(holding a)", "(at b table)"]
-
-
-def test_tabletop_semantics_refuses_other_parents() -> None:
-    """The message names the parent, the supports, and the hand."""
-    scene = two_blocks().reparent("a", "world")
-    with pytest.raises(SceneError, match=r"object 'a' has parent 'world', which is no surface \(class 'surface'"):
-        Semantics(GANTRY).support_of(scene, "a")

@@ -3,7 +3,6 @@
 A domain is PDDL text and a :class:`tmkit.tamp.DomainSemantics`: the objects of a scene, the facts that hold in it, and
 the candidates that carry out an action. The names of this package help to write one:
 
-* :class:`TabletopSemantics` is a base class for domains in which objects stand on supports;
 * functions measure how objects stand, compute poses and turns for putting them down, and order grasps;
 * :func:`crowded`, :func:`oversized`, :func:`too_high` and :func:`ungraspable` prove goals impossible whatever the
   motions.
@@ -31,6 +30,5 @@ if TYPE_CHECKING:
         require_standing as require_standing, shape_bounds as shape_bounds, standing_pose as standing_pose,
         turns_nearest_first as turns_nearest_first,
     )  # fmt: skip
-    from tmkit.tamp.domains.tabletop_semantics import TabletopSemantics as TabletopSemantics
 else:
     __getattr__, __dir__ = lazy_names(__name__)

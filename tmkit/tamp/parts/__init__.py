@@ -9,15 +9,16 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.tamp.parts.access import (
-        Access as Access, ContainerWithLid as ContainerWithLid, Door as Door, Drawer as Drawer, Stacking as Stacking,
+        Access as Access, ContainerWithLid as ContainerWithLid, Door as Door, Drawer as Drawer,
     )  # fmt: skip
     from tmkit.tamp.parts.arms import TwoArms as TwoArms
     from tmkit.tamp.parts.composition import DomainPart as DomainPart, compose_domain as compose_domain
     from tmkit.tamp.parts.driving import Driving as Driving
     from tmkit.tamp.parts.handling import Pouring as Pouring, Pushing as Pushing
-    from tmkit.tamp.parts.regions import (
-        Cooking as Cooking, Home as Home, Region as Region, Regions as Regions, Treatment as Treatment,
-        Washing as Washing,
+    from tmkit.tamp.parts.regions import Region as Region, Regions as Regions
+    from tmkit.tamp.parts.standing import Slots as Slots, Stacking as Stacking
+    from tmkit.tamp.parts.treatments import (
+        Cooking as Cooking, Home as Home, Treatment as Treatment, Washing as Washing,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

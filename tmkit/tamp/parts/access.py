@@ -1,4 +1,4 @@
-"""Regions that a hand reaches at times: drawers, behind doors, in containers with lids; and objects on objects."""
+"""Regions that a hand reaches at times: drawers, behind doors, in containers with lids."""
 
 from __future__ import annotations
 
@@ -15,15 +15,9 @@ from tmkit.manipulation.actions.operate import Operate
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.tamp.domains.tabletop import (
-    STANDING_TOLERANCE,
-    pick_candidates,
-    require_standing,
-    shape_bounds,
-    standing_pose,
-    turns_nearest_first,
-)
+from tmkit.tamp.domains.tabletop import STANDING_TOLERANCE, shape_bounds
 from tmkit.tamp.parts.regions import Arguments, Regions
+from tmkit.tamp.parts.standing import in_the_middle
 
 _PLACEMENTS = 400  # placements among which is chosen
 _AT_LIMIT = 0.002  # metres or radians from a limit of its joint at which a drawer is open or closed
@@ -342,84 +336,7 @@ class ContainerWithLid(Access):
 
     def do_cover(self, context: ActionContext, arm: Manipulator, lid: str, container: str) -> Iterator[Candidate]:
         """Yield turns in which the lid is put on top, in the middle."""
-        yield from _in_the_middle(context, arm, lid, container, named=len(self.arms) > 1)
-
-
-class Stacking(Regions):
-    """Objects stand on objects, one on one.
-
-    An object is ``stacked`` on the object that is its parent, upright on its top; it is put there in the middle.
-    """
-
-    pddl: ClassVar[str] = """
-    (:predicates
-      (stacked ?x - item ?y - item)          ; ?x stands on ?y
-      (clear ?x - item))                     ; ?x is in no hand, and nothing stands on it
-    (:action stack
-      :parameters (?arm - arm ?x - item ?y - item)
-      :precondition (and (holding ?arm ?x) (clear ?y))
-      :effect (and (stacked ?x ?y) (clear ?x) (handempty ?arm) (not (holding ?arm ?x)) (not (clear ?y))))
-    (:action unstack
-      :parameters (?arm - arm ?x - item ?y - item)
-      :precondition (and (stacked ?x ?y) (clear ?x) (handempty ?arm))
-      :effect (and (holding ?arm ?x) (clear ?y) (not (stacked ?x ?y)) (not (clear ?x)) (not (handempty ?arm))))
-    (:extend (pick uncover push) :precondition (clear ?x))
-    (:extend (pick uncover) :effect (not (clear ?x)))
-    (:extend (place cover) :effect (clear ?x))
-    """
-
-    def region_of(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the region that an object is on; None for one that is stacked.
-
-        Args:
-            scene: the scene.
-            object: frame of the object.
-
-        Raises:
-            SceneError: it is on none, or does not stand as it should.
-        """
-        if scene.parent(object) not in movable_frames(scene):
-            return super().region_of(scene, object)
-        require_standing(scene, object)
-        return None
-
-    def facts_stacked(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the objects that stand on objects, with these.
-
-        Raises:
-            SceneError: two stand on one.
-        """
-        del q
-        below: dict[str, str] = {}
-        for frame in movable_frames(scene):
-            parent = str(scene.parent(frame))
-            if parent in movable_frames(scene):
-                if parent in below:
-                    raise SceneError(f"'{below[parent]}' and '{frame}' stand both on '{parent}'", frame=frame)
-                below[parent] = frame
-                yield frame, parent
-
-    def facts_clear(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the objects that are in no hand and have nothing on them."""
-        taken = {below for _, below in self.facts_stacked(scene, q)}.union(self.held(scene).values())
-        yield from ((frame,) for frame in movable_frames(scene) if frame not in taken)
-
-    def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
-        """Yield turns in which the object is put on the other."""
-        yield from _in_the_middle(context, arm, object, below, named=len(self.arms) > 1)
-
-    def do_unstack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
-        """Yield grasps."""
-        del below
-        yield from pick_candidates(context, object, manipulator=arm)
-
-
-def _in_the_middle(
-    context: ActionContext, arm: Manipulator, object: str, below: str, *, named: bool
-) -> Iterator[Candidate]:
-    for turn in turns_nearest_first(context, object, below):
-        pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
-        yield Place(object, below, pose, arm=arm.name if named else None)
+        yield from in_the_middle(context, lid, container, arm=arm if len(self.arms) > 1 else None)
 
 
 def _handle(scene: SceneGraph, frame: str, kind: str) -> str:

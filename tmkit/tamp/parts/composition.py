@@ -325,7 +325,8 @@ class _Merged:
         requirements = [*dict.fromkeys([":typing", *self.requirements])]
         lines.append((f"(:requirements {' '.join(requirements)}) (:types", None))
         for name, (parents, piece, _) in self.types.items():
-            lines.append((f"{self._renamed(name)} - {self._renamed(parents[0]) if parents else 'object'}", piece))
+            if (written := self._renamed(name)) != "object":
+                lines.append((f"{written} - {self._renamed(parents[0]) if parents else 'object'}", piece))
         lines.append((") (:predicates", None))
         lines += [(self._written(piece.group), piece) for piece in self.predicates.values()]
         lines.append((")", None))

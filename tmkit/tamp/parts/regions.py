@@ -1,4 +1,4 @@
-"""Objects on regions, in hands: the part that every other one builds on, and what becomes of objects on regions."""
+"""Objects on regions, in hands: the part that every other one builds on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import acos
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Place
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.manipulation.actions.pick_place import HandMotion
 from tmkit.manipulation.placements.stable_faces import resting_height
 from tmkit.manipulation.racks import RACK, rests
 from tmkit.pddl import Fact
-from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
@@ -29,13 +28,11 @@ from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.composition import DomainPart
 
 _SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
-_HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
 _STANDS = 0.005  # metres that an object may be above or below the top of its region
 _MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
 _TILT = 0.05  # radians that it may lean
 _BESIDE = 0.02  # metres between neighbours, from above
 _OVER = 0.01  # metres above its neighbours from which an object is lowered between them
-_OVERHANG = 2e-4  # metres that its footprint may reach beyond the region
 
 Arguments = Iterator[tuple[str, ...]]
 """The arguments of facts of one predicate: frames, or names of arms."""
@@ -91,9 +88,11 @@ class Regions(DomainPart):
 
     Attributes:
         region_classes: classes that mark a frame as a region.
+        overhang: metres by which the footprint of an object may reach beyond its region.
     """
 
     region_classes: ClassVar[tuple[str, ...]] = ("region", "surface", RACK)
+    overhang: ClassVar[float] = 2e-4
     pddl: ClassVar[str] = """
     (:types item region - object)
     (:predicates
@@ -177,12 +176,12 @@ class Regions(DomainPart):
             known = ", ".join(region.frame for region in regions) or "none"
             hands = "', '".join(arm.tip for arm in self.arms.values())
             raise SceneError(
-                f"object '{object}' has parent '{parent}', which is no region (class "
+                f"object '{object}' has parent '{parent}', which is no {self.region_classes[0]} (class "
                 f"{' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
                 frame=object,
             )
         beyond = {region.frame: region.overhang(scene, object) for region in on_parent}
-        holding = [region for region in on_parent if beyond[region.frame] <= _OVERHANG]
+        holding = [region for region in on_parent if beyond[region.frame] <= self.overhang]
         if not holding:
             nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
             what = f"object '{object}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
@@ -281,13 +280,12 @@ class Regions(DomainPart):
         for one in self.handled(facts, scene):
             object, fact, places = one.object, one.fact, one.regions
             moved.setdefault(object, fact)
-            racks = [place for place in places if RACK in scene.classes(place)]
-            misfits = [
-                oversized(scene, place, object=object, fact=fact, overhang=_OVERHANG) for place in places if not racks
-            ]
+            if any(RACK in scene.classes(place) for place in places):
+                continue
+            misfits = [oversized(scene, place, object=object, fact=fact, overhang=self.overhang) for place in places]
             if misfits and all(misfits):
                 yield from (replace(proof, frames=(object, *places)) for proof in misfits[:1] if proof is not None)
-        crowds = (crowded(scene, region, objects=group, overhang=_OVERHANG) for region, group in together.items())
+        crowds = (crowded(scene, region, objects=group, overhang=self.overhang) for region, group in together.items())
         alike = {tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f) for object, f in moved.items()}
         held = (
             [ungraspable(scene, object, fact=fact, manipulator=arm) for arm in self.arms.values()]
@@ -311,145 +309,6 @@ class Regions(DomainPart):
             places = self.places_for(fact, scene)
             if is_held or (places and self.region_of(scene, object) not in places):
                 yield Handled(object, fact, places)
-
-
-class Home(Regions):
-    """Arms at their ready configurations: (athome), (move-home)."""
-
-    pddl: ClassVar[str] = """
-    (:predicates (athome ?arm - arm))        ; the arm is at its ready configuration
-    (:action move-home :parameters (?arm - arm) :precondition (and) :effect (athome ?arm))
-    (:extend (pick place stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
-      :effect (not (athome ?arm)))
-    """
-
-    def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the arms at home."""
-        for name, arm in self.arms.items():
-            home = np.array([arm.ready[joint] for joint in arm.joints])
-            if np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home)) <= _HOME_TOLERANCE:
-                yield (name,)
-
-    def do_move_home(self, context: ActionContext, arm: Manipulator) -> Iterator[Candidate]:
-        """Yield the motion to the ready configuration."""
-        del context
-        yield MoveTo(arm.ready, "home", arm=None if len(self.arms) == 1 else arm.name)
-
-
-class Treatment(Regions):
-    """A base class of parts that give objects on some regions a class.
-
-    Attributes:
-        made_by: the classes of regions by the classes, and predicates, that objects gain there.
-        done_at: the predicates of such regions by their classes.
-    """
-
-    made_by: ClassVar[Mapping[str, str]] = {}
-    done_at: ClassVar[Mapping[str, str]] = {}
-
-    def of_class(self, scene: SceneGraph, name: str, frames: Iterable[str]) -> Arguments:
-        """Yield those of some frames that have a class.
-
-        Args:
-            scene: the scene.
-            name: the class.
-            frames: the frames.
-        """
-        yield from ((frame,) for frame in frames if name in scene.classes(frame))
-
-    def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
-        """Return the regions on one of which an object must be for a fact about it to become true.
-
-        Args:
-            fact: the fact.
-            scene: the scene.
-        """
-        made_by = {word: kind for part in reversed(type(self).__mro__) for word, kind in _made_by(part).items()}
-        kind = made_by.get(self.word(fact))
-        if kind is None:
-            return super().places_for(fact, scene)
-        return tuple(region for region in self.region_frames(scene) if kind in scene.classes(region))
-
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
-        """Yield also what each stated object is to be.
-
-        Args:
-            scene: the scene.
-            objects: the PDDL objects of the start with their types.
-            stated: the frames whose places the goal states.
-        """
-        yield from super().goal_facts(scene, objects, stated)
-        words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
-        yield from (self.fact(word, frame) for frame in stated for word in words if word in scene.classes(frame))
-
-
-class Washing(Treatment):
-    """Objects on regions of class ``sink`` can be cleaned: they get the class ``clean``."""
-
-    made_by: ClassVar[Mapping[str, str]] = {"clean": "sink"}
-    pddl: ClassVar[str] = """
-    (:predicates
-      (washes ?r - region)                   ; what stands on ?r can be cleaned
-      (clean ?x - item))
-    (:action clean
-      :parameters (?x - item ?r - region)
-      :precondition (and (on ?x ?r) (washes ?r))
-      :effect (clean ?x))
-    """
-
-    def facts_washes(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the sinks."""
-        del q
-        yield from self.of_class(scene, "sink", self.region_frames(scene))
-
-    def facts_clean(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is clean."""
-        del q
-        yield from self.of_class(scene, "clean", movable_frames(scene))
-
-    def do_clean(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
-        """Yield the change of classes."""
-        yield Change(_gain(context.scene, object, "clean"), f"washed on {region}")
-
-
-class Cooking(Treatment):
-    """Clean objects on regions of class ``stove`` can be cooked: class ``cooked`` takes the place of ``clean``."""
-
-    needs = (Washing,)
-    made_by: ClassVar[Mapping[str, str]] = {"cooked": "stove"}
-    pddl: ClassVar[str] = """
-    (:predicates
-      (heats ?r - region)                    ; what stands on ?r can be cooked
-      (cooked ?x - item))
-    (:action cook
-      :parameters (?x - item ?r - region)
-      :precondition (and (on ?x ?r) (heats ?r) (clean ?x))
-      :effect (and (cooked ?x) (not (clean ?x))))
-    """
-
-    def facts_heats(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the stoves."""
-        del q
-        yield from self.of_class(scene, "stove", self.region_frames(scene))
-
-    def facts_cooked(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is cooked."""
-        del q
-        yield from self.of_class(scene, "cooked", movable_frames(scene))
-
-    def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
-        """Yield the change of classes."""
-        gained = _gain(context.scene, object, "cooked")
-        yield Change((*gained, ClassChange(object, removed=("clean",))), f"cooked on {region}")
-
-
-def _made_by(part: type) -> Mapping[str, str]:
-    found: Mapping[str, str] = vars(part).get("made_by", {})
-    return found
-
-
-def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassChange, ...]:
-    return () if word in scene.classes(object) else (ClassChange(object, added=(word,)),)
 
 
 @incremental

@@ -1,0 +1,165 @@
+"""Objects that stand upright on the middle of what is below them: one on a region, one on another object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
+from tmkit.pddl import Fact
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp.domains.semantics import Handled
+from tmkit.tamp.domains.tabletop import pick_candidates, require_standing, standing_pose, turns_nearest_first
+from tmkit.tamp.parts.regions import Arguments, Regions
+
+
+class Slots(Regions):
+    """Regions have room for one object each, upright in the middle; it may be wider than its region."""
+
+    overhang = math.inf
+    pddl: ClassVar[str] = """
+    (:predicates (free ?r - region))         ; nothing stands on ?r
+    (:extend (pick) :effect (free ?r))
+    (:extend (place) :precondition (free ?r) :effect (not (free ?r)))
+    """
+
+    def region_of(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the region that is the parent of an object.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+
+        Raises:
+            SceneError: there is none, or it leans, floats, or stands beside it.
+        """
+        parent = str(scene.parent(object))
+        if parent not in self.region_frames(scene):
+            return super().region_of(scene, object)
+        require_standing(scene, object)
+        return parent
+
+    def facts_on(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the objects that stand on regions, with these.
+
+        Raises:
+            SceneError: two stand on one.
+        """
+        yield from _one_each(super().facts_on(scene, q))
+
+    def facts_free(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the regions on which nothing stands."""
+        taken = {region for _, region in self.facts_on(scene, q)}.union(self.held(scene).values())
+        yield from ((region,) for region in self.region_frames(scene) if region not in taken)
+
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+        """Yield objects that have to be picked; their footprints need no room on regions.
+
+        Args:
+            goal_facts: facts that hold in every state that satisfies the goal.
+            scene: the scene.
+        """
+        yield from (replace(one, regions=()) for one in super().handled(goal_facts, scene))
+
+    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+        """Yield quarter turns in the middle of a region, the one that turns the object least first.
+
+        Args:
+            context: where the action is to be carried out.
+            arm: the arm.
+            object: frame of the object.
+            region: frame of the region.
+        """
+        yield from in_the_middle(context, object, region, arm=arm if len(self.arms) > 1 else None)
+
+
+class Stacking(Regions):
+    """Objects stand on objects, one on one.
+
+    An object is ``stacked`` on the object that is its parent, upright on its top; it is put there in the middle.
+    """
+
+    pddl: ClassVar[str] = """
+    (:predicates
+      (stacked ?x - item ?y - item)          ; ?x stands on ?y
+      (clear ?x - item))                     ; ?x is in no hand, and nothing stands on it
+    (:action stack
+      :parameters (?arm - arm ?x - item ?y - item)
+      :precondition (and (holding ?arm ?x) (clear ?y))
+      :effect (and (stacked ?x ?y) (clear ?x) (handempty ?arm) (not (holding ?arm ?x)) (not (clear ?y))))
+    (:action unstack
+      :parameters (?arm - arm ?x - item ?y - item)
+      :precondition (and (stacked ?x ?y) (clear ?x) (handempty ?arm))
+      :effect (and (holding ?arm ?x) (clear ?y) (not (stacked ?x ?y)) (not (clear ?x)) (not (handempty ?arm))))
+    (:extend (pick uncover push) :precondition (clear ?x))
+    (:extend (pick uncover) :effect (not (clear ?x)))
+    (:extend (place cover) :effect (clear ?x))
+    """
+
+    def region_of(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the region that an object is on; None for one that is stacked.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+
+        Raises:
+            SceneError: it is on none, or does not stand as it should.
+        """
+        if scene.parent(object) not in movable_frames(scene):
+            return super().region_of(scene, object)
+        require_standing(scene, object)
+        return None
+
+    def facts_stacked(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the objects that stand on objects, with these.
+
+        Raises:
+            SceneError: two stand on one.
+        """
+        del q
+        parents = ((frame, str(scene.parent(frame))) for frame in movable_frames(scene))
+        yield from _one_each((frame, parent) for frame, parent in parents if parent in movable_frames(scene))
+
+    def facts_clear(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the objects that are in no hand and have nothing on them."""
+        taken = {below for _, below in self.facts_stacked(scene, q)}.union(self.held(scene).values())
+        yield from ((frame,) for frame in movable_frames(scene) if frame not in taken)
+
+    def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
+        """Yield turns in which the object is put on the other."""
+        yield from in_the_middle(context, object, below, arm=arm if len(self.arms) > 1 else None)
+
+    def do_unstack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
+        """Yield grasps."""
+        del below
+        yield from pick_candidates(context, object, manipulator=arm)
+
+
+def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manipulator | None) -> Iterator[Place]:
+    """Yield quarter turns in which an object stands in the middle of what is below it, by an arm if there are several.
+
+    Args:
+        context: where the action is to be carried out.
+        object: frame of the object.
+        below: frame that it is put on.
+        arm: the arm, in a domain of several.
+    """
+    for turn in turns_nearest_first(context, object, below):
+        pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
+        yield Place(object, below, pose, arm=arm.name if arm else None)
+
+
+def _one_each(standing: Iterable[tuple[str, ...]]) -> Arguments:
+    """Yield objects with what they stand on; refuse two that stand on one."""
+    taken: dict[str, str] = {}
+    for frame, below in standing:
+        if below in taken:
+            raise SceneError(f"'{taken[below]}' and '{frame}' stand both on '{below}'", frame=frame)
+        taken[below] = frame
+        yield frame, below

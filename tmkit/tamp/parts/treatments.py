@@ -1,0 +1,157 @@
+"""What becomes of objects on regions, and of arms that go home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo
+from tmkit.pddl import Fact
+from tmkit.plans.class_changes import ClassChange
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp.parts.regions import Arguments, Regions
+
+_HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
+
+
+class Home(Regions):
+    """Arms at their ready configurations: (athome), (move-home)."""
+
+    pddl: ClassVar[str] = """
+    (:predicates (athome ?arm - arm))        ; the arm is at its ready configuration
+    (:action move-home :parameters (?arm - arm) :precondition (and) :effect (athome ?arm))
+    (:extend (pick place stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
+      :effect (not (athome ?arm)))
+    """
+
+    def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the arms at home."""
+        for name, arm in self.arms.items():
+            home = np.array([arm.ready[joint] for joint in arm.joints])
+            if np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home)) <= _HOME_TOLERANCE:
+                yield (name,)
+
+    def do_move_home(self, context: ActionContext, arm: Manipulator) -> Iterator[Candidate]:
+        """Yield the motion to the ready configuration."""
+        del context
+        yield MoveTo(arm.ready, "home", arm=None if len(self.arms) == 1 else arm.name)
+
+
+class Treatment(Regions):
+    """A base class of parts that give objects on some regions a class.
+
+    Attributes:
+        made_by: the classes of regions by the classes, and predicates, that objects gain there.
+        done_at: the predicates of such regions by their classes.
+    """
+
+    made_by: ClassVar[Mapping[str, str]] = {}
+    done_at: ClassVar[Mapping[str, str]] = {}
+
+    def of_class(self, scene: SceneGraph, name: str, frames: Iterable[str]) -> Arguments:
+        """Yield those of some frames that have a class.
+
+        Args:
+            scene: the scene.
+            name: the class.
+            frames: the frames.
+        """
+        yield from ((frame,) for frame in frames if name in scene.classes(frame))
+
+    def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the regions on one of which an object must be for a fact about it to become true.
+
+        Args:
+            fact: the fact.
+            scene: the scene.
+        """
+        made_by = {word: kind for part in reversed(type(self).__mro__) for word, kind in _made_by(part).items()}
+        kind = made_by.get(self.word(fact))
+        if kind is None:
+            return super().places_for(fact, scene)
+        return tuple(region for region in self.region_frames(scene) if kind in scene.classes(region))
+
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+        """Yield also what each stated object is to be.
+
+        Args:
+            scene: the scene.
+            objects: the PDDL objects of the start with their types.
+            stated: the frames whose places the goal states.
+        """
+        yield from super().goal_facts(scene, objects, stated)
+        words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
+        yield from (self.fact(word, frame) for frame in stated for word in words if word in scene.classes(frame))
+
+
+class Washing(Treatment):
+    """Objects on regions of class ``sink`` can be cleaned: they get the class ``clean``."""
+
+    made_by: ClassVar[Mapping[str, str]] = {"clean": "sink"}
+    pddl: ClassVar[str] = """
+    (:predicates
+      (washes ?r - region)                   ; what stands on ?r can be cleaned
+      (clean ?x - item))
+    (:action clean
+      :parameters (?x - item ?r - region)
+      :precondition (and (on ?x ?r) (washes ?r))
+      :effect (clean ?x))
+    """
+
+    def facts_washes(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the sinks."""
+        del q
+        yield from self.of_class(scene, "sink", self.region_frames(scene))
+
+    def facts_clean(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield what is clean."""
+        del q
+        yield from self.of_class(scene, "clean", movable_frames(scene))
+
+    def do_clean(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
+        """Yield the change of classes."""
+        yield Change(_gain(context.scene, object, "clean"), f"washed on {region}")
+
+
+class Cooking(Treatment):
+    """Clean objects on regions of class ``stove`` can be cooked: class ``cooked`` takes the place of ``clean``."""
+
+    needs = (Washing,)
+    made_by: ClassVar[Mapping[str, str]] = {"cooked": "stove"}
+    pddl: ClassVar[str] = """
+    (:predicates
+      (heats ?r - region)                    ; what stands on ?r can be cooked
+      (cooked ?x - item))
+    (:action cook
+      :parameters (?x - item ?r - region)
+      :precondition (and (on ?x ?r) (heats ?r) (clean ?x))
+      :effect (and (cooked ?x) (not (clean ?x))))
+    """
+
+    def facts_heats(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the stoves."""
+        del q
+        yield from self.of_class(scene, "stove", self.region_frames(scene))
+
+    def facts_cooked(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield what is cooked."""
+        del q
+        yield from self.of_class(scene, "cooked", movable_frames(scene))
+
+    def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
+        """Yield the change of classes."""
+        gained = _gain(context.scene, object, "cooked")
+        yield Change((*gained, ClassChange(object, removed=("clean",))), f"cooked on {region}")
+
+
+def _made_by(part: type) -> Mapping[str, str]:
+    found: Mapping[str, str] = vars(part).get("made_by", {})
+    return found
+
+
+def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassChange, ...]:
+    return () if word in scene.classes(object) else (ClassChange(object, added=(word,)),)
