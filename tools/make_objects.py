@@ -17,7 +17,7 @@ import trimesh
 
 from tmkit.formats import write_json_scene
 from tmkit.graph import AttachedShape, Box, Free, Inertia, Mesh, SceneGraph
-from tmkit.manipulation.masses import lumped_inertia
+from tmkit.motion.masses import lumped_inertia
 from tmkit.spatial import Pose
 
 FOLDER = Path(__file__).resolve().parents[1] / "scenes" / "objects"

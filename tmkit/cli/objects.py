@@ -67,8 +67,8 @@ def _described(name: str, shapes: Any, mass: float | None, robot: str) -> tuple[
     from tmkit.formats import load_scene
     from tmkit.graph import Free, Inertia, SceneGraph
     from tmkit.manipulation.grasps.sampling import grasps_of
-    from tmkit.manipulation.masses import lumped_inertia
     from tmkit.manipulation.placements.stable_faces import stable_faces
+    from tmkit.motion.masses import lumped_inertia
     from tmkit.robots import load_manipulator
     from tmkit.spatial import Pose
 

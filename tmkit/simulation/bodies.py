@@ -5,7 +5,7 @@ pybullet takes joints. :class:`Body` keeps the correspondence of names: poses ar
 
 pybullet speaks of bodies by their centre of mass: base positions, and the frames of constraints, are those of the
 inertial frame. :class:`Body` holds ``base_from_inertial``, and everything outside this module and the simulation uses
-frame poses only. Masses are those of :mod:`tmkit.manipulation.masses`; frames that only mark a place weigh next to
+frame poses only. Masses are those of :mod:`tmkit.motion.masses`; frames that only mark a place weigh next to
 nothing.
 """
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.graph import Fixed, Inertia, Kinematics, SceneGraph
-from tmkit.manipulation.masses import ball_inertia, lumped_inertia
+from tmkit.motion.masses import ball_inertia, lumped_inertia
 from tmkit.simulation.engine import Engine
 from tmkit.simulation.pieces import Piece, partition
 from tmkit.simulation.settings import PhysicsSettings

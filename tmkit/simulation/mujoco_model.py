@@ -23,7 +23,7 @@ import numpy as np
 from tmkit.errors import MissingExtraError, SimulationError
 from tmkit.graph import Joint, Kinematics
 from tmkit.manipulation.grasps.holding import torsion_arm
-from tmkit.manipulation.masses import lumped_inertia
+from tmkit.motion.masses import lumped_inertia
 from tmkit.robots import Manipulator
 from tmkit.simulation.bodies import Body, require_collision_shape, rigid_groups
 from tmkit.simulation.motors import Drives

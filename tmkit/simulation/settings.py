@@ -9,7 +9,8 @@ import math
 from dataclasses import dataclass, fields
 
 from tmkit.errors import SimulationError
-from tmkit.manipulation.grasps.holding import DENSITY, FINGER_FRICTION, GRAVITY, OBJECT_FRICTION, PAD_RADIUS
+from tmkit.manipulation.grasps.holding import FINGER_FRICTION, OBJECT_FRICTION, PAD_RADIUS
+from tmkit.motion.masses import DENSITY, GRAVITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,9 @@ from tmkit.manipulation import (
     resting_height,
     stable_faces,
 )
-from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass, solid_centre
+from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass
 from tmkit.motion import support_surfaces
+from tmkit.motion.masses import solid_centre
 from tmkit.simulation import Simulation
 from tmkit.spatial import Pose
 

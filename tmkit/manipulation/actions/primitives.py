@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
-from tmkit.manipulation.statics import PLANNING_STEP, effort_fault, effort_faults
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
@@ -42,6 +41,7 @@ from tmkit.motion import (
     straight_line,
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.motion.dynamics import PLANNING_STEP, effort_fault, effort_faults
 from tmkit.motion.path_constraints import interpolated
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting

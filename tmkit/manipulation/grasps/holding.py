@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.masses import lumped_inertia
+from tmkit.motion.masses import DENSITY, GRAVITY, lumped_inertia
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -40,12 +40,6 @@ FINGER_FRICTION = 1.0
 PAD_RADIUS = 0.006
 """Metres: radius of the patch by which a fingertip touches. Pads are some 2 cm wide; this much of one is on an object
 also where it is held 5 mm from an edge or, tilted, 7 mm from a corner."""
-
-DENSITY = 500.0
-"""kg/m^3 of objects of which the scene gives no mass."""
-
-GRAVITY = 9.81
-"""m/s^2, downwards along z of the root."""
 
 SWING = 0.25
 """Share of its weight by which an object may pull more while it is carried: tools are accelerated by some 2 m/s^2."""

@@ -26,7 +26,8 @@ from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, distinct_pairs, suction_points
 from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
-from tmkit.manipulation.placements.stable_faces import centre_of_mass, solid_centre
+from tmkit.manipulation.placements.stable_faces import centre_of_mass
+from tmkit.motion.masses import solid_centre
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator, pair_distance

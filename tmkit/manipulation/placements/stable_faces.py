@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import cos, dot, norms, product, sin
-from tmkit.errors import SceneError, ShapeError
-from tmkit.formats.mesh.inertias import solid_inertia
-from tmkit.graph import AttachedShape, Mesh, SceneGraph
+from tmkit.errors import SceneError
+from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.motion.masses import volume_and_centre
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
@@ -138,33 +138,9 @@ def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None
         if inertia is not None and inertia.mass > 0.0:
             masses.append((inertia.mass, scene.pose(frame, relative_to=object, q=q).apply(inertia.center)))
     if not masses:
-        masses = [_volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
+        masses = [volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
     total = sum(mass for mass, _ in masses)
     return sum((mass * centre for mass, centre in masses), np.zeros(3)) / total
-
-
-def solid_centre(attached: AttachedShape) -> Vector:
-    """Return the centre of mass (3,) of a solid of one density, in the frame that it is attached to."""
-    return _volume_and_centre(attached)[1]
-
-
-def _volume_and_centre(attached: AttachedShape) -> tuple[float, Vector]:
-    """Return cubic metres and centre (3,) of a solid of one density, in the frame that it is attached to."""
-    shape = attached.shape
-    lower, upper = shape.bounds
-    if shape.kind in ("point_cloud", "height_field"):
-        return float(np.prod(upper - lower)), attached.pose.apply((lower + upper) / 2)
-    try:
-        centre, _ = solid_inertia(shape, 1.0)
-        if np.all(centre >= lower) and np.all(centre <= upper):  # else some of a mesh's faces look inwards
-            return float(shape.volume), attached.pose.apply(centre)
-    except ShapeError:
-        pass
-    import trimesh
-
-    hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
-    convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
-    return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
 
 
 def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:

@@ -32,10 +32,11 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import cos, norms, product
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.manipulation.grasps.holding import DENSITY, Load
+from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, grasps_of
 from tmkit.manipulation.placements.stable_faces import stable_faces
 from tmkit.motion import reach_heights
+from tmkit.motion.masses import DENSITY
 from tmkit.motion.regions.solids import solid_points
 from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
 from tmkit.robots import Manipulator, movable_frames

@@ -30,9 +30,9 @@ from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
-from tmkit.manipulation.statics import effort_fault
 from tmkit.motion import CollisionRules, CollisionWorld, RecheckStatus, carrying_constraints, path_fault, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
+from tmkit.motion.dynamics import effort_fault
 from tmkit.motion.path_constraints import interpolated
 from tmkit.pddl import Fact, Metric, Problem, validate_task_plan
 from tmkit.plans.class_changes import ClassChange, with_class_changes

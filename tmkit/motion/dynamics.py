@@ -1,13 +1,13 @@
-"""What gravity asks of the joints of an arm that stands still, against what their motors give.
+"""Torques that the joints of an arm need for a motion or to stand still, against what their motors give.
 
 An arm that is stretched out far, or with a load in its hand, may stand in a configuration that its motors cannot hold:
 free of collision, and yet it sinks. The torque of gravity about a joint is that of everything which the joint carries,
 as in "Rigid Body Dynamics Algorithms" (Featherstone 2008, section 6.6): with the total mass ``m`` and the first moment
 ``s`` of what it carries, the axis ``a`` and a point ``p`` on it, a turning joint has ``-a . ((s - m p) x g)`` to give
-and a sliding one ``-m a . g``.
+and a sliding one ``-m a . g``. In motion, the recursive Newton-Euler algorithm (section 5.3) has the torques.
 
 A limit that the empty arm exceeds already in its ready configuration says nothing of the arm, for which it was made up
-or which has springs, and does not count. Acceleration is not part of it: the margin of planning stands for it.
+or which has springs, and does not count. Friction and damping of joints are not part of the torques.
 
 Invariants: functions of the scene, the configurations and the arm alone.
 """
@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
 from tmkit.graph import Inertia, SceneGraph
-from tmkit.manipulation.grasps.holding import DENSITY, GRAVITY
-from tmkit.manipulation.masses import lumped_inertia
+from tmkit.motion.masses import DENSITY, GRAVITY, lumped_inertia
 from tmkit.robots import Manipulator, movable_frames
+
+_Array = NDArray[np.float64]
 
 PLANNING_STEP = 0.15
 """Radians or metres between the configurations of a path that planning looks at.
@@ -39,8 +40,8 @@ CHECK_STEP = 0.05
 
 
 def gravity_torques(
-    scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, is_loaded: bool = True
-) -> NDArray[np.float64]:
+    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, is_loaded: bool = True
+) -> _Array:
     """Return what the motors of an arm give to hold it against gravity, which pulls along -z of the root.
 
     Frames without mass weigh nothing, but an object in the hand without mass weighs its volume times 500 kg/m^3.
@@ -54,12 +55,10 @@ def gravity_torques(
     Returns:
         (k, n_arm) newton metres, or newtons of a sliding joint, in the order of ``manipulator.joints``.
     """
-    arm = _carried(scene, tuple(manipulator.joints), is_loaded)
+    arm = _carried(scene, manipulator.joints, is_loaded)
     poses = scene.poses_batch(path)[:, arm.rows]
     origins, vector, scalar = poses[..., :3], poses[..., 3:6], poses[..., 6:7]
-    crossed = _cross(vector, arm.local)
-    world = arm.local + 2.0 * (scalar * crossed + _cross(vector, crossed))  # turned by the quaternions
-    bodies = len(arm.masses)
+    world, bodies = _turned(vector, scalar, arm.local), len(arm.masses)
     sums = np.zeros((len(path), bodies + 1, 3))
     np.cumsum(arm.masses[:, None] * (origins + world)[:, :bodies], axis=1, out=sums[:, 1:])
     axes, mass = world[:, bodies:], arm.carried_masses
@@ -68,14 +67,72 @@ def gravity_torques(
     return GRAVITY * np.where(arm.is_sliding, mass * axes[..., 2], turning)
 
 
-def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse_dynamics(
+    scene: SceneGraph, path: _Array, velocities: _Array, accelerations: _Array, manipulator: Manipulator
+) -> _Array:
+    """Return what the motors of an arm give along a motion, under gravity, in which no other joint moves.
+
+    Masses are those of :func:`gravity_torques`, with the inertias of links and of the object in the hand.
+    O(frames x configurations).
+
+    Args:
+        scene: the scene, with what the hand holds below the arm's tip.
+        path: (k, n_joints) configurations.
+        velocities: (k, n_arm) rad/s or m/s, in the order of ``manipulator.joints``.
+        accelerations: (k, n_arm) rad/s^2 or m/s^2.
+        manipulator: the arm.
+
+    Returns:
+        (k, n_arm) newton metres, or newtons of a sliding joint.
+    """
+    arm = _carried(scene, manipulator.joints, True)
+    bodies, still = len(arm.masses), np.zeros((len(path), 3))
+    poses = scene.poses_batch(path)[:, arm.rows]
+    origins, vector, scalar = poses[..., :3], poses[..., 3:6], poses[..., 6:7]
+    world = _turned(vector, scalar, arm.local)
+    spins, turns, pushes, at = [still], [still], [still + [0.0, 0.0, GRAVITY]], origins[:, bodies]
+    for number, is_sliding in enumerate(arm.is_sliding):
+        axis, origin, spin, turn = world[:, bodies + number], origins[:, bodies + number], spins[-1], turns[-1]
+        rate, change, offset = velocities[:, [number]] * axis, accelerations[:, [number]] * axis, origin - at
+        push, along = pushes[-1] + _cross(turn, offset) + _cross(spin, _cross(spin, offset)), _cross(spin, rate)
+        pushes.append(push + change + 2.0 * along if is_sliding else push)
+        spins.append(spin if is_sliding else spin + rate)
+        turns.append(turn if is_sliding else turn + change + along)
+        at = origin
+    spin, turn, push = (np.stack(parts, axis=1)[:, arm.levels] for parts in (spins, turns, pushes))
+    centres = (origins + world)[:, :bodies]
+    offset = centres - origins[:, bodies + arm.levels - 1]
+    forces = arm.masses[:, None] * (push + _cross(turn, offset) + _cross(spin, _cross(spin, offset)))
+    vector, scalar = vector[:, :bodies], scalar[:, :bodies]
+
+    def momentum(of: _Array) -> _Array:
+        own = np.sum(arm.inertias * _turned(-vector, scalar, of)[..., None, :], axis=-1)
+        return _turned(vector, scalar, own)
+
+    moments = momentum(turn) + _cross(spin, momentum(spin)) + _cross(centres, forces)
+    sums = np.zeros((2, len(path), bodies + 1, 3))
+    np.cumsum(forces, axis=1, out=sums[0, :, 1:])
+    np.cumsum(moments, axis=1, out=sums[1, :, 1:])
+    force, moment = sums[:, :, arm.counts]
+    wanted = np.where(arm.is_sliding[:, None], force, moment - _cross(origins[:, bodies:], force))
+    return np.asarray(np.sum(world[:, bodies:] * wanted, axis=-1))
+
+
+def _turned(vector: _Array, scalar: _Array, of: _Array) -> _Array:
+    """Return vectors turned by quaternions."""
+    crossed = _cross(vector, of)
+    result: _Array = of + 2.0 * (scalar * crossed + _cross(vector, crossed))
+    return result
+
+
+def _cross(a: _Array, b: _Array) -> _Array:
     """Return what np.cross does, in a third of its time."""
     parts = a[..., [1, 2, 0, 2, 0, 1]] * b[..., [2, 0, 1, 1, 2, 0]]
     return parts[..., :3] - parts[..., 3:]
 
 
 def effort_fault(
-    scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, share: float = 1.0,
+    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, share: float = 1.0,
     step: float = CHECK_STEP,
 ) -> str | None:  # fmt: skip
     """Return why an arm cannot hold itself and its load on a path (k, n_joints) with a share of its limits, or None."""
@@ -90,26 +147,33 @@ def effort_fault(
 
 
 def effort_faults(
-    scene: SceneGraph, configurations: NDArray[np.float64], manipulator: Manipulator, *, share: float = 1.0
+    scene: SceneGraph, configurations: _Array, manipulator: Manipulator, *, share: float = 1.0
 ) -> list[str | None]:
     """Return for each configuration (k, n_joints) why an arm cannot hold itself and its load there, or None."""
     fine: list[str | None] = [None] * len(configurations)
     if _holds_anywhere(scene, manipulator, share):
         return fine
-    limits = manipulator.effort_limits(scene)
     torques = np.abs(gravity_torques(scene, configurations, manipulator))
-    if np.all(torques <= share * limits):
+    if np.all(torques <= share * manipulator.effort_limits(scene)):
         return fine
-    ready = manipulator.ready_configuration(scene, base=configurations[0])
-    empty = np.abs(gravity_torques(scene, ready[None], manipulator, is_loaded=False)[0])
-    limits = np.where(empty > limits, np.inf, limits)
+    limits, arm = effort_limits(scene, configurations[0], manipulator), _carried(scene, manipulator.joints, True)
+    load = ", ".join(f"'{frame}' ({mass:.3g} kg)" for frame, mass in arm.load)
     faults: list[str | None] = []
     for needed in torques:
         worst = int(np.argmax(needed / limits))
-        said = f"gravity asks {needed[worst]:.3g} of joint '{manipulator.joints[worst]}'"
-        is_too_much = needed[worst] > share * limits[worst]
-        faults.append(f"{said}, whose effort limit is {limits[worst]:.3g}" if is_too_much else None)
+        unit = "N" if arm.is_sliding[worst] else "N m"
+        said = f"gravity requires {needed[worst]:.3g} {unit} of joint '{manipulator.joints[worst]}', "
+        said += f"whose effort limit is {limits[worst]:.3g} {unit}{f', with {load} in the hand' if load else ''}"
+        faults.append(said if needed[worst] > share * limits[worst] else None)
     return faults
+
+
+def effort_limits(scene: SceneGraph, q: _Array, manipulator: Manipulator) -> _Array:
+    """Return the effort limits (n_arm,) that count, infinite where none does; the other joints are at q (n_joints,)."""
+    limits = manipulator.effort_limits(scene)
+    ready = manipulator.ready_configuration(scene, base=q)
+    empty = np.abs(gravity_torques(scene, ready[None], manipulator, is_loaded=False)[0])
+    return np.where(empty > limits, np.inf, limits)
 
 
 def _holds_anywhere(scene: SceneGraph, manipulator: Manipulator, share: float) -> bool:
@@ -117,7 +181,7 @@ def _holds_anywhere(scene: SceneGraph, manipulator: Manipulator, share: float) -
     limits = manipulator.effort_limits(scene)
     if not np.isfinite(limits).any():
         return True
-    return bool(np.all(_carried(scene, tuple(manipulator.joints), True).most <= share * limits))
+    return bool(np.all(_carried(scene, manipulator.joints, True).most <= share * limits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +189,14 @@ class _Carried:
     """What the joints of an arm carry: bodies with mass, those first that the most joints carry."""
 
     rows: NDArray[np.intp]  # (m + n,) numbers of the frames of bodies, then of joints
-    local: NDArray[np.float64]  # (m + n, 3) centres of mass, then axes, in the axes of these frames
-    masses: NDArray[np.float64]  # (m,)
+    local: _Array  # (m + n, 3) centres of mass, then axes, in the axes of these frames
+    masses: _Array  # (m,)
+    inertias: _Array  # (m, 3, 3) about the centres of mass, in the axes of the frames
+    levels: NDArray[np.intp]  # (m,) number of the last joint that carries a body, from 1
+    load: tuple[tuple[str, float], ...]  # objects in the hand with their masses
     counts: NDArray[np.intp]  # (n,) bodies that each joint carries
-    carried_masses: NDArray[np.float64]  # (n,) their mass
-    most: NDArray[np.float64]  # (n,) bounds of the torques or forces in any configuration
+    carried_masses: _Array  # (n,) their mass
+    most: _Array  # (n,) bounds of the torques or forces in any configuration
     is_sliding: NDArray[np.bool_]  # (n,)
 
 
@@ -169,13 +236,16 @@ def _carried(scene: SceneGraph, joint_names: tuple[str, ...], is_loaded: bool) -
     ]
     return _Carried(
         np.array([rows[frame] for frame in (*(frame for _, frame, _ in found), *movers)], dtype=np.intp),
-        np.array(local, dtype=float).reshape(-1, 3), masses, counts,
+        np.array(local, dtype=float).reshape(-1, 3), masses,
+        np.array([inertia.matrix for *_, inertia in found], dtype=float).reshape(-1, 3, 3),
+        np.array([level for level, *_ in found], dtype=np.intp),
+        tuple((frame, inertia.mass) for _, frame, inertia in found if frame in held), counts,
         np.concatenate([[0.0], np.cumsum(masses)])[counts], GRAVITY * np.array(most, dtype=float),
         np.array([joint.type == "prismatic" for joint in joints]),
     )  # fmt: skip
 
 
-def _length(scene: SceneGraph, frame: str, zero: NDArray[np.float64]) -> float:
+def _length(scene: SceneGraph, frame: str, zero: _Array) -> float:
     """Return how far a frame is from its parent at most."""
     joint = scene.joint(frame)
     slide = 0.0 if joint.type in ("fixed", "revolute") else math.inf

@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, product
-from tmkit.graph import Inertia, SceneGraph
-from tmkit.manipulation.placements.stable_faces import solid_centre
+from tmkit.errors import ShapeError
+from tmkit.formats.mesh.inertias import solid_inertia
+from tmkit.graph import AttachedShape, Inertia, Mesh, SceneGraph
 from tmkit.spatial import Pose
+
+DENSITY = 500.0
+"""kg/m^3 of objects of which the scene gives no mass."""
+
+GRAVITY = 9.81
+"""m/s^2, downwards along z of the root."""
 
 _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known, not even a shape
 
@@ -83,3 +90,27 @@ def _parts_of_shapes(
             centre = solid_centre(attached.moved(base_from_shape))
             parts.append((mass, centre, product(rotation, moments, rotation.T)))
     return parts
+
+
+def solid_centre(attached: AttachedShape) -> NDArray[np.float64]:
+    """Return the centre of mass (3,) of a solid of one density, in the frame that it is attached to."""
+    return volume_and_centre(attached)[1]
+
+
+def volume_and_centre(attached: AttachedShape) -> tuple[float, NDArray[np.float64]]:
+    """Return cubic metres and centre (3,) of a solid of one density, in the frame that it is attached to."""
+    shape = attached.shape
+    lower, upper = shape.bounds
+    if shape.kind in ("point_cloud", "height_field"):
+        return float(np.prod(upper - lower)), attached.pose.apply((lower + upper) / 2)
+    try:
+        centre, _ = solid_inertia(shape, 1.0)
+        if np.all(centre >= lower) and np.all(centre <= upper):  # else some of a mesh's faces look inwards
+            return float(shape.volume), attached.pose.apply(centre)
+    except ShapeError:
+        pass
+    import trimesh
+
+    hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
+    convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
+    return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
