@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pinocchio
 import pytest
+from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 from support.gantry import GANTRY, gantry_scene, with_block
+from support.motion_limits import torque_shares
 from support.pinocchio_oracle import robot_path, robot_scene
 
 import tmkit as tk
-from tmkit.errors import RobotError
-from tmkit.graph import Inertia, Revolute, SceneGraph
-from tmkit.motion.dynamics import effort_fault, effort_faults, gravity_torques, inverse_dynamics
+from tmkit.errors import ConfigurationError, RobotError
+from tmkit.graph import Inertia, Prismatic, Revolute, SceneGraph
+from tmkit.motion.dynamics import TorqueLimits, effort_fault, effort_faults, gravity_torques, inverse_dynamics
+from tmkit.motion.timing import time_path
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 
@@ -52,7 +57,9 @@ def test_a_sliding_joint_carries_weights_and_the_object_in_the_hand() -> None:
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 def test_it_agrees_with_pinocchio(robot: str) -> None:
     """Pinocchio reads the URDF by itself; moments of inertia of links without mass are left out."""
-    text = re.sub(r'(?s)<inertial>((?!</inertial>).)*mass value="0(\.0*)?"/>.*?</inertial>', "", robot_path(robot).read_text())
+    text = re.sub(
+        r'(?s)<inertial>((?!</inertial>).)*mass value="0(\.0*)?"/>.*?</inertial>', "", robot_path(robot).read_text()
+    )
     scene, model = robot_scene(robot), pinocchio.buildModelFromXML(text)
     data = model.createData()
     joints = tuple(name for name in scene.joint_names if "finger" not in name)
@@ -91,6 +98,57 @@ def test_no_configuration_exceeds_the_bound_that_spares_looking(robot: str) -> N
                 assert any(fault is not None for fault in effort_faults(version, q, weak)), joint
 
 
+@settings(max_examples=scaled_examples(0.3))
+@given(
+    st.lists(st.floats(-1.5, 1.5), min_size=2, max_size=4),
+    st.floats(0.5, 4.0), st.floats(1.02, 2.5), st.floats(0.5, 8.0), st.floats(0.0, 0.3),
+)  # fmt: skip
+def test_a_pendulum_swings_within_its_torque(
+    angles: list[float], mass: float, margin: float, acceleration: float, moment: float
+) -> None:
+    """Differences of positions at 1 kHz, in the equation of a pendulum, keep the limit."""
+    path, gravity = np.array(angles)[:, None], 9.81 * 0.5 * mass
+    scene = pendulum(margin * gravity).set_inertia("rod", Inertia(mass, [0.5, 0.0, 0.0], matrix=moment * np.eye(3)))
+    torques = TorqueLimits(scene, PENDULUM, np.zeros(1))
+    timed = time_path(path, [3.0], acceleration_limits=[acceleration], rate=1000.0, torques=torques)
+    rows = timed.positions
+    padded = np.concatenate([rows[:1], rows, rows[-1:]])
+    second = np.diff(padded, n=2, axis=0) * 1e6
+    needed = (0.25 * mass + moment) * second + gravity * np.cos(rows)
+    assert np.max(np.abs(needed)) <= margin * gravity
+    free = time_path(path, [3.0], acceleration_limits=[acceleration], rate=1000.0)
+    assert timed.duration >= free.duration - 1e-9
+    (taken,) = torque_shares(scene, np.zeros(1), PENDULUM, free.positions, 1000.0, limits=torques.limits)
+    assert (taken <= 1.0) == (timed.duration == free.duration) or 0.9 < taken < 1.0
+
+
+def test_lifting_a_mass_takes_the_time_of_its_force() -> None:
+    """A slide whose force exceeds the weight by a tenth accelerates upwards by 0.981 and brakes by gravity."""
+    scene = SceneGraph().add_frame("rail", "world").add_frame(
+        "car", "rail", joint=Prismatic([0.0, 0.0, 1.0], lower=0.0, upper=9.0, effort=1.1 * 9.81 * 2.0, name="lift")
+    )  # fmt: skip
+    car = Manipulator("car", "rail", "car", "car", ("lift",), {"lift": 0.0}, gripper_kind="suction")
+    torques = TorqueLimits(scene.set_inertia("car", Inertia(2.0)), car, np.zeros(1))
+    limits: dict[str, Any] = {"acceleration_limits": [5.0], "jerk_limits": [1000.0]}
+    for path, most in (([[0.0], [3.0]], 0.981), ([[3.0], [0.0]], 0.981)):
+        timed = time_path(path, [9.0], **limits, torques=torques, rate=1000.0)
+        up, down = (0.981, 5.0) if path[1][0] > 0.0 else (5.0, 0.981)
+        peak = np.sqrt(6.0 / (1.0 / up + 1.0 / down))
+        assert timed.duration == pytest.approx(peak / up + peak / down, rel=0.03)
+        assert np.max(timed.accelerations) == pytest.approx(most, rel=0.05)
+
+
+def test_what_no_timing_helps_is_refused() -> None:
+    """A path on which gravity alone exceeds a limit has no timing; nor has one with fewer columns than joints."""
+    torques = TorqueLimits(pendulum(9.0), replace(PENDULUM, ready={"swing": 1.2}), np.zeros(1))
+    limits: dict[str, Any] = {"acceleration_limits": [1.0], "rate": 100.0}
+    with pytest.raises(ConfigurationError, match=r"gravity requires 9\.\d+ N m of joint 'swing', whose effort"):
+        time_path([[-1.2], [1.2]], [1.0], **limits, torques=torques)
+    torques = TorqueLimits(gantry_scene(), GANTRY, GANTRY.ready_configuration(gantry_scene()))
+    with pytest.raises(ConfigurationError, match="of an arm with 4 joints, the path has 1 columns"):
+        time_path([[-1.2], [1.2]], [1.0], **limits, torques=torques)
+
+
 def test_the_worst_place_of_a_path_is_named() -> None:
     """Between two waypoints at which the arm can stand it passes where it cannot; a share leaves room."""
     path = np.array([[-1.2], [1.2]])
@@ -98,7 +156,8 @@ def test_the_worst_place_of_a_path_is_named() -> None:
     arm = replace(PENDULUM, ready={"swing": 1.2})
     assert effort_fault(scene, path[:1], arm) is None
     said = re.fullmatch(
-        r"gravity requires (9\.\d*) N m of joint 'swing', whose effort limit is 9 N m", str(effort_fault(scene, path, arm))
+        r"gravity requires (9\.\d*) N m of joint 'swing', whose effort limit is 9 N m",
+        str(effort_fault(scene, path, arm)),
     )
     assert said is not None
     assert 9.0 < float(said[1]) <= 9.81

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.golden_plans import PLANS
-from support.motion_limits import MotionLog, motions_of, run_shares
+from support.motion_limits import MotionLog, motions_of, plan_torque_shares, run_shares
 
-from tmkit.graph import SceneGraph
+from tmkit.errors import ConfigurationError
+from tmkit.formats import scene_to_dict
+from tmkit.graph import Inertia, SceneGraph
 from tmkit.motion import CollisionRules
-from tmkit.plans import Plan, SegmentKind, TimedMotion
+from tmkit.plans import Plan, SegmentKind, TimedMotion, plan_from_dict, plan_to_dict
 
 NAMES = ("blocks-panda", "drawer", "handover", "kitchen", "pour")
 CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}  # row of a path at which the tool is in contact
@@ -56,6 +58,44 @@ def test_no_sample_exceeds_a_limit(name: str) -> None:
     """Differences of positions at 1 kHz keep the limits of speed, acceleration and jerk, across segments, too."""
     for run in log_of(name).runs():
         assert max(run_shares(plan_of(name), run)) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_sample_exceeds_an_effort_limit(name: str) -> None:
+    """Torques by pinocchio, from differences of positions at 1 kHz, of arms whose limits are far away."""
+    assert 0.05 < max(plan_torque_shares(log_of(name))) < 0.8
+
+
+def with_mass(plan: Plan, mass: float, *, effort: float) -> Plan:
+    """Return a plan whose blocks have a mass, of an arm whose second joint gives so much."""
+    document, scene = plan_to_dict(plan), plan.scene
+    for block in scene.frames_of_class("block"):
+        scene = scene.set_inertia(block, Inertia(mass, matrix=mass * 4e-4 * np.eye(3)))
+    document["scene"] = scene_to_dict(scene)
+    document["robots"][0]["effort"] = {"panda_joint2": effort}
+    return plan_from_dict(document)
+
+
+def test_a_heavy_object_slows_the_motions_that_carry_it() -> None:
+    """Of motions by turns with and without a block, the one that reaches out with it becomes slower."""
+    light, heavy = (with_mass(plan_of("blocks-panda"), mass, effort=46.0) for mass in (0.1, 3.0))
+    logs = motions_of(light), motions_of(heavy)
+    assert max(map(max, map(plan_torque_shares, logs))) <= 1.0
+    before, after = ([sum(part.timed.duration for part in run) for run in log.runs()] for log in logs)
+    is_slower = [later > 1.02 * earlier for earlier, later in zip(before, after, strict=True)]
+    assert is_slower == [False, True, False, False, False]
+    assert before[2:] == after[2:]
+    assert max(plan_torque_shares(logs[1])) > 0.97
+
+
+def test_what_gravity_alone_makes_too_heavy_is_named() -> None:
+    """The message has joint, torque, limit and the object with its mass."""
+    wanted = (
+        r"step 1, lift: gravity requires 44\.\d N m of joint 'panda_joint2', whose effort limit is 44 N m, "
+        r"with 'b' \(3 kg\) in the hand"
+    )
+    with pytest.raises(ConfigurationError, match=wanted):
+        motions_of(with_mass(plan_of("blocks-panda"), 3.0, effort=44.0))
 
 
 @pytest.mark.parametrize("name", NAMES)

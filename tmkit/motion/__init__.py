@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         search_path as search_path, straight_line as straight_line,
     )  # fmt: skip
     from tmkit.motion.collision_rules import CollisionRules as CollisionRules, Exemption as Exemption
+    from tmkit.motion.dynamics import TorqueLimits as TorqueLimits
     from tmkit.motion.motion_planner import (
         MotionPlanner as MotionPlanner, PathCheck as PathCheck, PathQuery as PathQuery, RrtConnect as RrtConnect,
         search_verified as search_verified,

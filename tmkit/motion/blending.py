@@ -11,17 +11,23 @@ Three steps, each with an argument for what it guarantees:
 3. The motion is averaged over the last T seconds. A mean exceeds no limit that what it is a mean of keeps, and its jerk
    is the difference of two accelerations by T, at most 2 a / T. It takes T longer.
 
-Invariants: no joint exceeds a limit of speed, acceleration or jerk at any time; the motion begins and ends at rest.
+Torques are limits of the second step, linear in the acceleration and the squared speed along the path; the third
+changes them, so they are computed again for its result, and where one is too large less of it is left to the second.
+
+Invariants: no joint exceeds a limit of speed, acceleration, jerk or torque at any time; the motion begins and
+ends at rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms, product
+from tmkit.motion.dynamics import TorqueLimits
 
 _Array = NDArray[np.float64]
 
@@ -38,6 +44,11 @@ _END = 1e-4  # half width at the ends
 _BETWEEN = (0.15, 0.35, 0.5, 0.65, 0.85)  # of an interval of the grid, where limits are checked
 _RESERVE = 1.0001  # by which they are kept there, for what is between
 _PASSES = 2
+_TIGHTENINGS, _MOST_TIGHTENED = 6, 1.5  # of torques, before the whole motion becomes slower; a factor for each
+_LEAST_LEFT = 1e-4  # of a limit, for motion where gravity takes all of it
+_TORQUE_RESERVE = 2e-3  # of a limit, for what is between samples
+_PERIOD, _FINE_PERIOD = 0.004, 0.001  # seconds between these, at first and in the end
+_WATCHED = 0.6  # share of a limit that a torque takes, from which the second step looks at it
 _SHARES = (1.0, 0.7, 0.45)  # of the acceleration limits that are tried: less needs a shorter mean over time
 
 
@@ -49,6 +60,7 @@ class BlendedMotion:
     """
 
     polyline: _Array
+    widths: _Array  # (k,) half width of the mean along the path at each point
     vertices: _Array  # (k,) distance along the polyline
     s: _Array  # (m,) grid
     pieces: _Array  # (m - 1, 6, n + 1) quintics of the position between the points of the grid
@@ -56,7 +68,13 @@ class BlendedMotion:
     slope: _Array  # (m - 1,) acceleration along the path
     times: _Array  # (m,)
     mean: float  # seconds
-    integral: _Array  # (m, n + 1) of the position by time
+
+    @cached_property
+    def integral(self) -> _Array:
+        """(m, n + 1) of the position by time."""
+        integral = np.zeros((len(self.s), self.pieces.shape[2]))
+        integral[1:] = np.cumsum(_gauss(self, self.times[:-1], np.diff(self.times)), axis=0)
+        return integral
 
     @property
     def duration(self) -> float:
@@ -137,36 +155,85 @@ def _bend(c: _Array, x: _Array | float) -> _Array:
 
 
 def blended_motion(
-    polyline: _Array, speeds: _Array, accelerations: _Array, jerks: _Array, *, widths: _Array
-) -> BlendedMotion:
+    polyline: _Array, speeds: _Array, accelerations: _Array, jerks: _Array, *, widths: _Array,
+    torques: TorqueLimits | None = None,
+) -> BlendedMotion:  # fmt: skip
     """Return the fastest motion of those that are tried.
 
     Args:
         polyline: (k, n) points, none twice in a row, at least 2.
         speeds: (n,) limits; likewise ``accelerations`` and ``jerks``.
         widths: (k,) half width of the mean along the path at each point; those of the ends do not count.
+        torques: what the motors give besides.
     """
-    best: BlendedMotion | None = None
-    s, q, vertices = _rounded(polyline, widths)
-    pieces = _quintics(s, q)
-    for share in _SHARES:
-        mean = 2.0 * share * float(np.max(accelerations / jerks))
+    path = _rounded(polyline, widths)
+    s, q, _ = path
+    pieces, scale = _quintics(s, q), np.ones(len(s) - 1)
+    rows: tuple[_Array, ...] = (np.zeros((len(s), 0)),) * 4
+
+    def motion(share: float) -> BlendedMotion:
         allowed = np.broadcast_to(share * accelerations, (len(s) - 1, len(accelerations)))
         for _ in range(_PASSES):
-            squares = _fastest(s, q[1, :, :-1], q[2, :, :-1], speeds, allowed)
+            squares = _fastest(s, q[1, :, :-1], q[2, :, :-1], speeds, allowed, rows, scale)
             excess = _excess(s, pieces[:, :, :-1], squares, speeds, share * accelerations)
             allowed = allowed / excess[:, None]
-        squares /= _RESERVE * np.max(excess)
-        speed = np.sqrt(squares)
-        steps = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
-        times = np.concatenate([[0.0], np.cumsum(steps)])
-        if best is None or times[-1] + mean < best.duration:
-            best = BlendedMotion(
-                polyline, vertices, s, pieces, speed, np.diff(speed) / steps, times, mean, np.zeros(q.shape[1:])
-            )
-    assert best is not None
-    best.integral[1:] = np.cumsum(_gauss(best, best.times[:-1], np.diff(best.times)), axis=0)
-    return best
+        speed = np.sqrt(squares / (_RESERVE * np.max(excess)))
+        return timed_motion(polyline, widths, path, pieces, speed, 2.0 * share * float(np.max(accelerations / jerks)))
+
+    def fastest() -> tuple[BlendedMotion, float]:
+        return min(((motion(share), share) for share in _SHARES), key=lambda tried: tried[0].duration)
+
+    best, share = fastest()
+    if torques is None:
+        return best
+    of_all, joints = _torque_rows(q[:, :, :-1], torques), np.zeros(len(torques.limits), dtype=bool)
+    for attempt in range(_TIGHTENINGS):
+        times, excess, taken = _torque_excess(best, torques, _PERIOD)
+        if np.max(excess) <= 1.0:
+            break
+        joints |= taken > _WATCHED
+        rows = tuple(part[:, joints] for part in of_all)
+        if attempt == 0:
+            best, share = fastest()
+            continue
+        first, last = np.searchsorted(times, [best.times[:-1], best.times[1:] + best.mean])
+        worst = [np.max(excess[a : b + 1], initial=1.0) for a, b in zip(first, last, strict=True)]
+        scale = scale / np.minimum(worst, _MOST_TIGHTENED)
+        best = motion(share)
+    slower = np.sqrt(np.max(_torque_excess(best, torques, _FINE_PERIOD)[1]))
+    return timed_motion(polyline, widths, path, pieces, best.speed / slower, best.mean * slower)
+
+
+def timed_motion(
+    polyline: _Array, widths: _Array, path: tuple[_Array, _Array, _Array], pieces: _Array, speed: _Array, mean: float
+) -> BlendedMotion:
+    """Return the motion along a rounded path with a speed (m,) along it and a mean over seconds."""
+    s, _, vertices = path
+    steps = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
+    times = np.concatenate([[0.0], np.cumsum(steps)])
+    return BlendedMotion(polyline, widths, vertices, s, pieces, speed, np.diff(speed) / steps, times, mean)
+
+
+def _torque_rows(q: _Array, torques: TorqueLimits) -> tuple[_Array, ...]:
+    """Return coefficients (m, n) of acceleration and squared speed along a path, and what torques leave both ways."""
+    position, first, second = q
+    still = np.zeros_like(first)
+    rest = torques.torques(position, still, still)
+    inertial, squared = torques.torques(position, still, first) - rest, torques.torques(position, first, second) - rest
+    least = _LEAST_LEFT * torques.limits
+    return inertial, squared, np.maximum(torques.limits + rest, least), np.maximum(torques.limits - rest, least)
+
+
+def _torque_excess(motion: BlendedMotion, torques: TorqueLimits, period: float) -> tuple[_Array, _Array, _Array]:
+    """Return times (m,), by which factor what acceleration and speed add to gravity is too large, and shares (n,)."""
+    times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / period)))
+    q, v, a, _ = motion.sample(times)
+    rest = torques.torques(q, np.zeros_like(v), np.zeros_like(a))
+    added = torques.torques(q, v, a) - rest
+    left = np.maximum(torques.limits - np.sign(added) * rest, _LEAST_LEFT * torques.limits)
+    kept = np.where(left < np.inf, np.maximum(left - _TORQUE_RESERVE * torques.limits, 0.5 * left), np.inf)
+    shares = np.max(np.abs(rest + added), axis=0) / torques.limits
+    return times, np.maximum(np.max(np.abs(added) / kept, axis=1), 1.0), shares
 
 
 def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
@@ -237,32 +304,42 @@ def _excess(s: _Array, pieces: _Array, squares: _Array, speeds: _Array, accelera
     return result
 
 
-def _fastest(s: _Array, d1: _Array, d2: _Array, speeds: _Array, accelerations: _Array) -> _Array:
+def _fastest(
+    s: _Array, d1: _Array, d2: _Array, speeds: _Array, accelerations: _Array, torque_rows: tuple[_Array, ...],
+    scale: _Array,
+) -> _Array:  # fmt: skip
     """Return the largest squared speeds (m,) along the path, at rest at both ends.
 
     With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a (m - 1, n) at both
-    ends of each interval, along which u is constant and x linear.
+    ends of each interval, along which u is constant and x linear; likewise torques, of which a scale (m - 1,) is left.
     """
     step = 2.0 * np.diff(s)[:, None]
-    alpha = np.concatenate([d1[:-1], d1[1:] + step * d2[1:]], axis=1)
-    beta = np.concatenate([d2[:-1], d2[1:]], axis=1)
-    sign = np.where(alpha < 0.0, -1.0, 1.0)
+    inertial, squared, *left = torque_rows
+    a, b = np.concatenate([d1, inertial], axis=1), np.concatenate([d2, squared], axis=1)
+    alpha = np.concatenate([a[:-1], a[1:] + step * b[1:]], axis=1)
+    beta = np.concatenate([b[:-1], b[1:]], axis=1)
+    low, high = (
+        np.concatenate([accelerations, part[:-1] * scale[:, None], accelerations, part[1:] * scale[:, None]], axis=1)
+        for part in left
+    )
+    is_turned = alpha < 0.0
+    sign = np.where(is_turned, -1.0, 1.0)
     alpha, beta = alpha * sign, beta * sign
-    limit = np.tile(accelerations, 2)
+    low, high = np.where(is_turned, high, low), np.where(is_turned, low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
         top = np.min(np.where(d1 != 0.0, (speeds / d1) ** 2, np.inf), axis=1)
         cross = beta[:, None, :] * alpha[:, :, None] - beta[:, :, None] * alpha[:, None, :]
-        reach = limit[:, None, :] * alpha[:, :, None] + limit[:, :, None] * alpha[:, None, :]
+        reach = high[:, None, :] * alpha[:, :, None] + low[:, :, None] * alpha[:, None, :]
         pairs = np.min(np.where(cross > 0.0, reach / cross, np.inf), axis=(1, 2))
-        stuck = np.min(np.where(alpha < 1e-12, limit / np.abs(beta), np.inf), axis=1)
+        stuck = np.min(np.where(alpha < 1e-12, np.where(beta < 0.0, low, high) / np.abs(beta), np.inf), axis=1)
         slow = step * beta - alpha  # x + step u >= 0
-        kept = np.min(np.where(slow > 0.0, step * limit / slow, np.inf), axis=1)
+        kept = np.min(np.where(slow > 0.0, step * high / slow, np.inf), axis=1)
         top[:-1] = np.minimum(top[:-1], np.minimum(np.minimum(pairs, kept), stuck))
         back = alpha - step * beta
         gain_b = np.where(back > 0.0, alpha / back, 0.0)
-        base_b = np.where(back > 0.0, step * limit / back, np.inf)
+        base_b = np.where(back > 0.0, step * low / back, np.inf)
         gain_f = np.where(alpha > 0.0, 1.0 - step * beta / alpha, 0.0)
-        base_f = np.where(alpha > 0.0, step * limit / alpha, np.inf)
+        base_f = np.where(alpha > 0.0, step * high / alpha, np.inf)
     top[0] = top[-1] = 0.0
     x = top.tolist()
     for i in range(len(x) - 2, -1, -1):

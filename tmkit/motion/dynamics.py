@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,7 @@ CHECK_STEP = 0.05
 """Radians or metres between those that validation looks at."""
 
 
-def gravity_torques(
-    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, is_loaded: bool = True
-) -> _Array:
+def gravity_torques(scene: SceneGraph, path: _Array, manipulator: Manipulator, *, is_loaded: bool = True) -> _Array:
     """Return what the motors of an arm give to hold it against gravity, which pulls along -z of the root.
 
     Frames without mass weigh nothing, but an object in the hand without mass weighs its volume times 500 kg/m^3.
@@ -90,7 +88,7 @@ def inverse_dynamics(
     poses = scene.poses_batch(path)[:, arm.rows]
     origins, vector, scalar = poses[..., :3], poses[..., 3:6], poses[..., 6:7]
     world = _turned(vector, scalar, arm.local)
-    spins, turns, pushes, at = [still], [still], [still + [0.0, 0.0, GRAVITY]], origins[:, bodies]
+    spins, turns, pushes, at = [still], [still], [still + np.array([0.0, 0.0, GRAVITY])], origins[:, bodies]
     for number, is_sliding in enumerate(arm.is_sliding):
         axis, origin, spin, turn = world[:, bodies + number], origins[:, bodies + number], spins[-1], turns[-1]
         rate, change, offset = velocities[:, [number]] * axis, accelerations[:, [number]] * axis, origin - at
@@ -174,6 +172,51 @@ def effort_limits(scene: SceneGraph, q: _Array, manipulator: Manipulator) -> _Ar
     ready = manipulator.ready_configuration(scene, base=q)
     empty = np.abs(gravity_torques(scene, ready[None], manipulator, is_loaded=False)[0])
     return np.where(empty > limits, np.inf, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueLimits:
+    """What the motors of an arm give, for motions in which no other joint moves.
+
+    Attributes:
+        scene: the scene, with what the hand holds below the arm's tip.
+        manipulator: the arm.
+        q: (n_joints,) configuration, of which the joints of other arms and of hands count.
+    """
+
+    scene: SceneGraph
+    manipulator: Manipulator
+    q: _Array
+
+    @cached_property
+    def limits(self) -> _Array:
+        """(n_arm,) newton metres, or newtons of sliding joints; infinite where no limit counts."""
+        return effort_limits(self.scene, self.q, self.manipulator)
+
+    def torques(self, positions: _Array, velocities: _Array, accelerations: _Array) -> _Array:
+        """Return the torques (m, n_arm) of a motion, (m, n) each; columns after the arm's are left out.
+
+        Args:
+            positions: radians or metres.
+            velocities: rad/s or m/s.
+            accelerations: rad/s^2 or m/s^2.
+        """
+        arm, own = self.manipulator, slice(len(self.manipulator.joints))
+        return inverse_dynamics(self.scene, self._full(positions), velocities[:, own], accelerations[:, own], arm)
+
+    def gravity_fault(self, path: _Array, *, share: float = 1.0) -> str | None:
+        """Return why the arm cannot hold itself and its load on a path, or None.
+
+        Args:
+            path: (k, n) radians or metres; columns after the arm's are left out.
+            share: of its limits that it has.
+        """
+        return effort_fault(self.scene, self._full(path), self.manipulator, share=share)
+
+    def _full(self, rows: _Array) -> _Array:
+        q = np.repeat(self.q[None], len(rows), axis=0)
+        q[:, self.manipulator.joint_indices(self.scene)] = rows[:, : len(self.manipulator.joints)]
+        return q
 
 
 def _holds_anywhere(scene: SceneGraph, manipulator: Manipulator, share: float) -> bool:

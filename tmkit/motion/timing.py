@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.motion.blending import BlendedMotion, blended_motion
+from tmkit.motion.dynamics import TorqueLimits
 from tmkit.spatial.plain import plain_numbers
 
 _Array = NDArray[np.float64]
@@ -32,6 +33,7 @@ JERK_TIME = 0.1
 _SHORTEST_PIECE = 1e-9  # pieces below this length are one point said twice
 _WIDEST = 0.3  # radians or metres from a corner at which its rounding may begin
 _NARROWEST = 1e-4
+_TORQUE_PERIOD = 0.04  # seconds between samples at which torques are first looked at
 _PERIOD = 0.004  # seconds between samples at which the deviation is measured
 _ATTEMPTS = 8  # to keep the deviation by narrower roundings, before the arm stops
 
@@ -103,6 +105,13 @@ class BlendedPath:
             distances[rows] = along + self.offsets[number]
         return result[0], result[1], result[2], distances
 
+    def torque_share(self, torques: TorqueLimits) -> float:
+        """Return a bound of the largest part of the torque limits that is taken, from samples and their differences."""
+        times = np.linspace(0.0, self.duration, max(3, int(self.duration / _TORQUE_PERIOD)))
+        needed = torques.torques(*self.sample(times)[:3])
+        steps = np.abs(np.diff(needed, axis=0)).max(axis=0, initial=0.0)
+        return float(np.max((np.abs(needed).max(axis=0) + steps) / torques.limits))
+
     def timed(self, rate: float) -> TimedPath:
         """Return samples at equal times; the last is at or after the end."""
         if not 0.0 < rate < np.inf:
@@ -115,7 +124,7 @@ class BlendedPath:
 
 def time_path(
     path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float,
-    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION,
+    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,
 ) -> TimedPath:  # fmt: skip
     """Time a polyline of configurations with rounded corners.
 
@@ -128,43 +137,55 @@ def time_path(
         deviation: how far the motion may be from the polyline, in radians or metres, Euclidean over the joints: one
             number, or one for each of the k points, of which the nearer counts at which the arm does not stop. It stops
             where that is 0.
+        torques: what the motors of an arm give, whose joints are the first columns; no limit by default.
 
     Returns:
         Samples from rest to rest; a single one when the path does not move.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite.
+        ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite, or gravity alone
+            exceeds a torque limit.
     """
     return blend_path(
-        path, velocity_limits, acceleration_limits=acceleration_limits, jerk_limits=jerk_limits, deviation=deviation
+        path,
+        velocity_limits,
+        acceleration_limits=acceleration_limits,
+        jerk_limits=jerk_limits,
+        deviation=deviation,
+        torques=torques,
     ).timed(rate)
 
 
 def path_duration(
     path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
-    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION,
+    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,
 ) -> float:  # fmt: skip
     """Return the seconds that a polyline takes when :func:`time_path` times it, without computing its samples.
 
     Args:
-        path, velocity_limits, acceleration_limits, jerk_limits, deviation: as for :func:`time_path`.
+        path, velocity_limits, acceleration_limits, jerk_limits, deviation, torques: as for :func:`time_path`.
 
     Raises:
         ConfigurationError: as for :func:`time_path`.
     """
     return blend_path(
-        path, velocity_limits, acceleration_limits=acceleration_limits, jerk_limits=jerk_limits, deviation=deviation
+        path,
+        velocity_limits,
+        acceleration_limits=acceleration_limits,
+        jerk_limits=jerk_limits,
+        deviation=deviation,
+        torques=torques,
     ).duration
 
 
 def blend_path(
     path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
-    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION,
+    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,
 ) -> BlendedPath:  # fmt: skip
     """Return the motion that :func:`time_path` samples. O(k m + m n^2) for k points and m of a grid, 1,200 at most.
 
     Args:
-        path, velocity_limits, acceleration_limits, jerk_limits, deviation: as for :func:`time_path`.
+        path, velocity_limits, acceleration_limits, jerk_limits, deviation, torques: as for :func:`time_path`.
 
     Raises:
         ConfigurationError: as for :func:`time_path`.
@@ -178,6 +199,11 @@ def blend_path(
     for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations), ("jerk_limits", jerks)):
         if limits.shape != (n,) or not np.all(np.isfinite(limits) & (limits > 0.0)):
             raise ConfigurationError(f"{name} must be {n} positive finite numbers, not {limits}", expected=n)
+    if torques is not None and n < len(torques.manipulator.joints):
+        joints = len(torques.manipulator.joints)
+        raise ConfigurationError(
+            f"torques are of an arm with {joints} joints, the path has {n} columns", expected=joints
+        )
     allowed = plain_numbers(deviation, "deviation")
     if allowed.shape not in ((), (k,)) or not np.all(allowed >= 0.0):
         raise ConfigurationError(f"deviation must be one number of at least 0, or {k} of them, not {allowed}")
@@ -186,17 +212,27 @@ def blend_path(
     points = points[kept]
     distances = np.concatenate([[0.0], np.cumsum(norms(np.diff(points, axis=0)))])
     stops = [0, *(int(i) + 1 for i in np.flatnonzero(allowed[1:-1] <= 0.0)), len(points) - 1]
-    parts: list[tuple[int, BlendedMotion]] = []
-    for first, last in pairwise(stops) if len(points) > 1 else ():
-        parts += _within(points, allowed, (speeds, accelerations, jerks), first=first, last=last)
-    begins = np.concatenate([[0.0], np.cumsum([part.duration for _, part in parts])])
-    offsets = distances[[first for first, _ in parts]]
-    return BlendedPath(points, distances, tuple(part for _, part in parts), begins, offsets)
+
+    def blended(torques: TorqueLimits | None) -> BlendedPath:
+        parts: list[tuple[int, BlendedMotion]] = []
+        for first, last in pairwise(stops) if len(points) > 1 else ():
+            parts += _within(points, allowed, (speeds, accelerations, jerks), torques, first=first, last=last)
+        begins = np.concatenate([[0.0], np.cumsum([part.duration for _, part in parts])])
+        offsets = distances[[first for first, _ in parts]]
+        return BlendedPath(points, distances, tuple(part for _, part in parts), begins, offsets)
+
+    result = blended(None)
+    if torques is None or result.torque_share(torques) <= 1.0:
+        return result
+    if (fault := torques.gravity_fault(points)) is not None:
+        raise ConfigurationError(fault)
+    return blended(torques)
 
 
 def _within(
-    points: _Array, allowed: _Array, limits: tuple[_Array, _Array, _Array], *, first: int, last: int
-) -> list[tuple[int, BlendedMotion]]:
+    points: _Array, allowed: _Array, limits: tuple[_Array, _Array, _Array], torques: TorqueLimits | None, *, first: int,
+    last: int,
+) -> list[tuple[int, BlendedMotion]]:  # fmt: skip
     """Return motions, with the points at which they begin, that stay as near to the polyline as they must.
 
     Roundings from which a motion strays too far become narrower; in the end the arm stops at the worst.
@@ -213,7 +249,7 @@ def _within(
     widths = (roots**2).clip(_NARROWEST, _WIDEST)
     worst = 0
     for _ in range(_ATTEMPTS):
-        motion = blended_motion(own, *limits, widths=widths)
+        motion = blended_motion(own, *limits, widths=widths, torques=torques)
         at, strays = deviations(motion)
         nearest = np.abs(motion.vertices[:, None] - at).argmin(axis=0)
         excess = np.zeros(len(own))
@@ -228,8 +264,8 @@ def _within(
         widths = narrower
     middle = first + worst
     return [
-        *_within(points, allowed, limits, first=first, last=middle),
-        *_within(points, allowed, limits, first=middle, last=last),
+        *_within(points, allowed, limits, torques, first=first, last=middle),
+        *_within(points, allowed, limits, torques, first=middle, last=last),
     ]
 
 

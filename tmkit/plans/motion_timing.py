@@ -7,7 +7,7 @@ in its scene version with its exemptions, for its constraints, and for its strai
 something is wrong the rounding becomes smaller, and in the end a stop.
 
 Invariants: the timing is a function of the plan and the steps alone, the rate only says where it is sampled; every
-sample keeps the limits of speed, acceleration and jerk, and what a segment's path keeps.
+sample keeps the limits of speed, acceleration, jerk and torque, and what a segment's path keeps.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
+from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, CollisionWorld, Exemption, recheck_path
+from tmkit.motion import CollisionRules, CollisionWorld, Exemption, TorqueLimits, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.timing import BlendedPath, TimedPath, blend_path
@@ -43,6 +44,7 @@ _DEVIATIONS = {SegmentKind.PUSH: 1e-3, SegmentKind.OPERATE: 1e-3, SegmentKind.PO
 _NEAR = 0.02  # metres from a contact within which the tool moves straight
 _STRAIGHT, _TURN = 0.001, 0.02  # metres and radians by which it may stray there
 _REACH = 0.3  # radians along a path within which a corner may be to blame
+_TIGHT = 0.97  # share of an effort limit that gravity takes, above which paths are followed closely
 _LESS, _LEAST = 0.4, 1e-3  # part of a deviation that is tried next, and the least
 _CLEARANCE = 0.005  # metres that a motion keeps, or half of what its path does
 _SPACING = 0.02  # radians between configurations of the path of which that is measured
@@ -162,18 +164,35 @@ def blend_run(run: list[Piece], *, is_checked: bool = True) -> BlendedPath:
     Args:
         run: the pieces.
         is_checked: whether that is checked; if not, it is as if nothing were in the way.
+
+    Raises:
+        ConfigurationError: gravity alone exceeds an effort limit.
     """
-    check = _Check(run)
-    path, at, allowed = check.path, check.at, np.full(len(check.path), _DEVIATION)
+    check, first = _Check(run), run[0]
+    blended = _blended(check, None, is_checked)
+    torques = TorqueLimits(first.scene, first.arm, first.full(first.path[:1])[0])  # it holds the same all along
+    if not np.isfinite(torques.limits).any() or blended.torque_share(torques) <= 1.0:
+        return blended
+    for piece in run:
+        if (fault := torques.gravity_fault(piece.path)) is not None:
+            raise ConfigurationError(f"step {piece.step}, {piece.segment.kind.value}: {fault}")
+    return _blended(check, torques, is_checked)
+
+
+def _blended(check: _Check, torques: TorqueLimits | None, is_checked: bool) -> BlendedPath:
+    run, path, at, allowed = check.run, check.path, check.at, np.full(len(check.path), _DEVIATION)
     for piece, first, last in zip(run, check.rows[:-1], check.rows[1:], strict=True):
         own = allowed[first : last + 1]
         own[:] = np.minimum(own, _DEVIATIONS.get(piece.segment.kind, _DEVIATION))
         own[check.near(piece)] = _NEAR_DEVIATION
     if is_checked:
         allowed[[row for number, row in enumerate(check.rows[1:-1]) if check.is_narrow(number)]] = 0.0
+    if torques is not None and torques.gravity_fault(path, share=_TIGHT):
+        allowed = np.minimum(allowed, _LEAST)
     for attempt in range(_ATTEMPTS + 1):
-        limits = {"acceleration_limits": run[0].accelerations, "deviation": allowed}
-        blended = blend_path(path, run[0].speeds, **limits)
+        blended = blend_path(
+            path, run[0].speeds, acceleration_limits=run[0].accelerations, deviation=allowed, torques=torques
+        )
         faults = check.faults(blended) if is_checked and attempt < _ATTEMPTS and len(path) > 2 else []
         if not faults:
             break
