@@ -13,15 +13,18 @@ from typer.testing import CliRunner
 from tmkit.cli.commands import app
 from tmkit.errors import TaskError
 from tmkit.pddl import (
+    Fact,
     GroundAction,
     Problem,
+    TimedAction,
     parse_domain,
     parse_problem,
+    problem_from_unified,
     problem_to_unified,
     schedule_fault,
 )  # fmt: skip
 from tmkit.pddl.schedules import SEPARATION
-from tmkit.task_planning import FastDownward, TaskPlanStatus, makespan, schedule
+from tmkit.task_planning import FastDownward, TaskPlanStatus, UnifiedPlanner, makespan, schedule
 
 TRUCKS = """(define (domain trucks) (:requirements :durative-actions :typing) (:types place truck pack)
   (:predicates (at ?t - truck ?p - place) (in ?k - pack ?t - truck) (on ?k - pack ?p - place) (road ?a ?b - place)
@@ -150,17 +153,65 @@ def test_faults_are_named_with_their_place(old: str, new: str, message: str) -> 
 
 
 def test_durations_of_a_problem_are_at_least_zero() -> None:
-    """A value below zero is named with the action; a metric of time needs durations."""
-    problem = trucks([("a", "b")], time=-1.0, metric="")
+    """A value below zero is named where it stands; a computed one with the action; a metric of time needs durations."""
+    with pytest.raises(TaskError, match=r"3:\d+: the duration \(time a b\) is below zero: -1"):
+        trucks([("a", "b")], time=-1.0)
+    computed = parse_domain(TRUCKS.replace("(= ?duration (time ?a ?b))", "(= ?duration (- (time ?a ?b) 5))"))
+    problem = replace(trucks([("a", "b")], time=4.0, metric=""), domain=computed)
     with pytest.raises(TaskError, match=r"the duration of \(drive s a b\) is below zero: -1"):
-        schedule(problem, FastDownward().solve(problem).steps)
-    plain = parse_domain("(define (domain d) (:predicates (p)) (:action a :effect (p)))")
+        schedule(problem, [GroundAction("drive", ("s", "a", "b"))])
+    text = "(define (problem p) (:domain d) (:init) (:goal (p)) (:metric minimize (total-time)))"
     with pytest.raises(TaskError, match="no action has a duration"):
-        parse_problem("(define (problem p) (:domain d) (:init) (:goal (p)) (:metric minimize (total-time)))", plain)
+        parse_problem(text, parse_domain("(define (domain d) (:predicates (p)))"))
 
 
-def test_durations_are_not_lost_in_an_export() -> None:
-    """unified-planning does not get actions without their durations."""
+def test_at_one_instant_all_see_the_state_before_it() -> None:
+    """What holds from the start of another may begin with it; what its start needs must hold before."""
+    problem = parse_problem(
+        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))", parse_domain(MATCH)
+    )
+    burn, mend = (TimedAction(0.0, problem_step(name), length) for name, length in (("burn", 8.0), ("mend", 5.0)))
+    assert schedule_fault(problem, [burn, mend]) == schedule_fault(problem, [mend, burn]) == ""
+    early = parse_domain(MATCH.replace(":condition (over all (light))", ":condition (at start (light))"))
+    for actions in ([burn, mend], [mend, burn]):
+        assert schedule_fault(replace(problem, domain=early), actions) == "0.000: (mend): (light) does not hold"
+
+
+@pytest.mark.parametrize("engine", ["tamer", "aries"])
+def test_engines_plan_in_time(engine: str, tmp_path: Path) -> None:
+    """They find what has to overlap, and are told what is forbidden; the schedule is checked, and is the same again."""
+    pytest.importorskip(f"up_{engine}")
+    problem = parse_problem(
+        "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))", parse_domain(MATCH)
+    )
+    planner = UnifiedPlanner(engine)
+    result = planner.solve(problem)
+    assert schedule_fault(problem, result.schedule) == ""
+    assert [one.action.name for one in result.schedule] == [step.name for step in result.steps] == ["burn", "mend"]
+    assert result.cost == makespan(result.schedule) == pytest.approx(8.0)
+    assert planner.solve(problem) == result
+    never = planner.prepare(problem).forbid(problem_step("mend"), [])
+    assert not planner.search(never, time_limit=2.0).is_solved
+    (tmp_path / "d.pddl").write_text(MATCH)
+    (tmp_path / "p.pddl").write_text("(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))")
+    command = ["task", str(tmp_path / "d.pddl"), str(tmp_path / "p.pddl"), "--planner", f"unified:{engine}"]
+    assert (
+        CliRunner().invoke(app, command).output
+        == "".join(f"{one}\n" for one in result.schedule) + "; makespan = 8.000\n"
+    )
+
+
+def test_durations_go_to_unified_planning_and_back() -> None:
+    """Conditions and effects keep their times, the metric of time is the makespan, a range is its least."""
     pytest.importorskip("unified_planning")
-    with pytest.raises(TaskError, match="durations of actions are not exported"):
-        problem_to_unified(trucks([("a", "b")]))
+    problem = trucks([("a", "c"), ("b", "a")])
+    unknown = {Fact.of("time", a, b): 99.0 for a in "abc" for b in "abc"}
+    problem = replace(problem, values={**unknown, **problem.values})
+    there = problem_to_unified(problem)
+    assert {"MAKESPAN", "CONTINUOUS_TIME", "STATIC_FLUENTS_IN_DURATIONS"} <= set(there.kind.features)
+    back = problem_from_unified(there)
+    assert problem_from_unified(problem_to_unified(back)) == back
+    result = FastDownward().solve(back)
+    assert result.cost == FastDownward().solve(problem).cost
+    for task in (problem, back):
+        assert schedule_fault(task, schedule(task, result.steps)) == ""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tmkit.pddl import Problem
     from tmkit.task_planning import TaskPlanner, TaskPlanResult
 
-_PLANNERS = ("fast-downward", "optimal", "smt")
+_PLANNERS = ("fast-downward", "optimal", "smt", "unified:ENGINE")
+_UNIFIED = "unified:"
 _WORDS = {"unsolvable": "There is no plan: that is proved.", "limit": "No plan was found; there may be one"}
 _ONLY_ALONE = "There is no plan whose actions follow one another: that is proved. Some may have to overlap."
 
@@ -25,7 +26,10 @@ def task(
     problem: Annotated[Path, typer.Argument(metavar="PROBLEM.pddl", help="The PDDL problem.")],
     planner: Annotated[
         str,
-        typer.Option(metavar="|".join(_PLANNERS), help="Satisficing, cost-optimal, or with the fewest actions (Z3)."),
+        typer.Option(
+            metavar="|".join(_PLANNERS),
+            help="Satisficing, cost-optimal, with the fewest actions (Z3), or an engine of unified-planning.",
+        ),
     ] = _PLANNERS[0],
     time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit in seconds.", min=0.001)] = 60.0,
     output: Annotated[
@@ -40,7 +44,7 @@ def task(
     """
     from tmkit.pddl import load_domain, load_problem
 
-    if planner not in _PLANNERS:
+    if planner not in _PLANNERS[:3] and not planner.startswith(_UNIFIED):
         raise typer.BadParameter(f"'{planner}' is none of {', '.join(_PLANNERS)}", param_hint="--planner")
     if output is not None:
         require_writable(output)
@@ -58,15 +62,17 @@ def task(
         typer.echo(printable(text) if output is None else f"Written to {output}", nl=output is not None)
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
-        is_alone = loaded.domain.is_durative and result.status.value == "unsolvable"
+        is_alone = loaded.domain.is_durative and result.status.value == "unsolvable" and planner in _PLANNERS
         say(_ONLY_ALONE if is_alone else f"{_WORDS[result.status.value]}{reason}")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
 
 def _planner(name: str) -> TaskPlanner[Any]:
-    from tmkit.task_planning import FastDownward, Z3Planner
+    from tmkit.task_planning import FastDownward, UnifiedPlanner, Z3Planner
 
+    if name.startswith(_UNIFIED):
+        return UnifiedPlanner(name.removeprefix(_UNIFIED))
     if name == "smt":
         return Z3Planner()
     return FastDownward.optimal() if name == "optimal" else FastDownward()
@@ -82,10 +88,10 @@ def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
     from tmkit.task_planning import makespan, schedule
 
     validation = validate_task_plan(problem, result.steps)
-    if not validation.is_valid:
+    if not validation.is_valid and not result.schedule:
         raise TaskPlannerError(f"the plan is not valid: {validation.message}", command=(), output="")
     if problem.domain.is_durative:
-        timed = schedule(problem, result.steps)
+        timed = result.schedule or schedule(problem, result.steps)
         if fault := schedule_fault(problem, timed):
             raise TaskPlannerError(f"the schedule is not valid: {fault}", command=(), output="")
         return "".join(f"{action}\n" for action in timed) + f"; makespan = {makespan(timed):.3f}\n"

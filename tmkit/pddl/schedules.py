@@ -1,11 +1,13 @@
 """Actions in time, and whether they may be done so.
 
 Invariants: :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003) and shares nothing with what makes
-schedules: it has each start and end happen in the order of time, on the parts of an action as they were written.
+schedules: it has each start and end happen in the order of time, on the parts of an action as they were written. What
+happens at one instant sees the state before it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -78,26 +80,29 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
     except TaskError as error:
         return str(error.data["reason"])
     state, running, last = problem.init, dict[int, None](), -1.0
-    changed: set[object] = set()
-    for time, event in sorted(events):
+    instant, changed = Interpretation(problem, state), set[object]()
+    events.sort()
+    for (time, event), (following, _) in zip(events, [*events[1:], (math.inf, 0)], strict=False):
         number = event if event >= 0 else ~event
         timing, binding = parts[number]
         needed, effect = (timing.at_end, timing.end) if event >= 0 else (timing.at_start, timing.start)
         before = Interpretation(problem, state)
-        if failures := before.failures(needed, binding):
+        if time - last >= 0.5 * SEPARATION:
+            instant, changed, last = before, set(), time
+        if failures := instant.failures(needed, binding) or before.failures(needed, binding):
             return f"{time:.3f}: {actions[number].action}: {_words(failures)}"
         change = before.change(effect, binding)
         touched = _touched(change)
-        if time - last < 0.5 * SEPARATION and touched & changed:
+        if touched & changed:
             return f"{time:.3f}: {actions[number].action} changes what another changes at the same time"
-        changed, last = (changed | touched if time - last < 0.5 * SEPARATION else touched), time
+        changed |= touched
         state = change.applied(state)
         if event >= 0:
             running.pop(number, None)
         else:
             running[number] = None
         after = Interpretation(problem, state)
-        for other in running:
+        for other in running if following - last >= 0.5 * SEPARATION else ():
             if failures := after.failures(parts[other][0].over_all, parts[other][1]):
                 return f"{time:.3f}: {actions[number].action} during {actions[other].action}: {_words(failures)}"
     failures = Interpretation(problem, state).failures(problem.goal)

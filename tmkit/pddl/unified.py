@@ -1,8 +1,8 @@
 """Tasks of unified-planning (``unified_planning.model.Problem``) and of this package, turned into one another.
 
 Names become lower case, objects that actions name become constants, ``>`` and ``>=`` become ``<`` and ``<=``, and the
-domain has the name of the problem. What the other side lacks is refused by its name, so what was turned there and back
-means the same, and is equal when it is turned again.
+domain has the name of the problem. Durations are fixed, and only starts and ends have a time. What the other side lacks
+is refused by its name, so what was turned there and back means the same, and is equal when it is turned again.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -40,10 +41,12 @@ from tmkit.pddl.formulas import (
     Number,
     Or,
     Parameter,
+    Timing,
     When,
     typed_list,
 )  # fmt: skip
 from tmkit.pddl.model import Domain, Metric, Problem
+from tmkit.pddl.parsing.durative import compressed, with_durations_as_costs
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type
 from tmkit.pddl.writer import is_writable
@@ -55,6 +58,7 @@ _FEATURES = frozenset(
         "INT_FLUENTS", "REAL_FLUENTS", "SIMPLE_NUMERIC_PLANNING", "GENERAL_NUMERIC_PLANNING", "INCREASE_EFFECTS",
         "DECREASE_EFFECTS", "FLUENTS_IN_NUMERIC_ASSIGNMENTS", "PLAN_LENGTH", "ACTIONS_COST",
         "INT_NUMBERS_IN_ACTIONS_COST", "REAL_NUMBERS_IN_ACTIONS_COST", "STATIC_FLUENTS_IN_ACTIONS_COST",
+        "CONTINUOUS_TIME", "INT_TYPE_DURATIONS", "REAL_TYPE_DURATIONS", "STATIC_FLUENTS_IN_DURATIONS", "MAKESPAN",
     }
 )  # fmt: skip
 _ARITHMETIC = {"+": "Plus", "-": "Minus", "*": "Times", "/": "Div"}
@@ -115,6 +119,8 @@ class _Import:
             predicates=tuple(Predicate(name, those) for name, those, is_number in signatures if not is_number),
             functions=(*functions, *([Function(TOTAL_COST)] if metric is Metric.TOTAL_COST else ())), actions=actions,
         )  # fmt: skip
+        if any(metric.is_minimize_makespan() for metric in given.quality_metrics):
+            domain = with_durations_as_costs(domain)
         goal = _all([self.formula(part) for part in given.goals])
         facts, values = [], {}
         for term, value in given.initial_values.items():
@@ -133,22 +139,44 @@ class _Import:
         metrics = self.given.quality_metrics
         if len(metrics) > 1:
             raise TaskError.at(self.where, "tmkit has one metric, not several")
+        if metrics and metrics[0].is_minimize_makespan():
+            return {}, Metric.TOTAL_COST
         if not metrics or not metrics[0].is_minimize_action_costs():
             return {}, Metric.PLAN_LENGTH
         costs = {action: metrics[0].get_action_cost(action) for action in self.given.actions}
         return {action: cost for action, cost in costs.items() if cost is not None}, Metric.TOTAL_COST
 
     def action(self, action: Any, cost: Any) -> Action:
-        effects = [self.effect(effect) for effect in action.effects]
-        if cost is not None:
-            effects.append(IncreaseCost(self.expression(cost)))
+        made = Action(self.name(action), self.parameters(action.parameters))
+        costs: list[Effect] = [] if cost is None else [IncreaseCost(self.expression(cost))]
+        if hasattr(action, "duration"):
+            return self.durative(made, action, costs)
         needs = _all([self.formula(part, is_action=True) for part in action.preconditions])
-        return Action(
-            self.name(action),
-            self.parameters(action.parameters),
-            needs,
-            effects[0] if len(effects) == 1 else EffectAnd(tuple(effects)),
-        )
+        return replace(made, precondition=needs, effect=_does([*map(self.effect, action.effects), *costs]))
+
+    def durative(self, made: Action, action: Any, costs: list[Effect]) -> Action:
+        """Return an action with its timing; an interval that has its start or end needs its part then too."""
+        if action.duration.lower != action.duration.upper:
+            raise TaskError.at(self.where, f"tmkit has no ranges of durations: {made.name} takes {action.duration}")
+        needs: tuple[list[Formula], ...] = ([], [], [])
+        for span, parts in action.conditions.items():
+            is_long = span.lower != span.upper
+            is_first = span.lower.is_from_start() and not (is_long and span.is_left_open())
+            is_last = span.upper.is_from_end() and not (is_long and span.is_right_open())
+            for found, is_then in zip(needs, (is_first, is_long, is_last), strict=True):
+                found += [self.formula(part, is_action=True) for part in parts] if is_then else []
+        does: tuple[list[Effect], list[Effect]] = ([], costs)
+        for time, effects in action.effects.items():
+            does[not time.is_from_start()][:0] = map(self.effect, effects)
+        at_start, over_all, at_end = map(_all, needs)
+        length, (begun, ended) = self.expression(action.duration.lower), map(_does, does)
+        timing = Timing(length, at_start, over_all, at_end, begun, ended)
+
+        def fault(reason: str) -> Exception:
+            return TaskError.at(self.where, f"tmkit has no action such as '{made.name}': {reason}")
+
+        precondition, effect = compressed(timing, frozenset(), fault)
+        return replace(made, precondition=precondition, effect=effect, timing=timing)
 
     def effect(self, effect: Any) -> Effect:
         made: Effect
@@ -246,8 +274,8 @@ def problem_to_unified(problem: Problem, environment: Any = None) -> Any:
             action of one name unless its flag ``error_used_name`` is off.
 
     Raises:
-        TaskError: durations; or what unified-planning lacks: derived predicates, objects of several types, costs with
-            conditions, or one name for two kinds of things.
+        TaskError: what unified-planning lacks: derived predicates, objects of several types, costs with conditions, or
+            one name for two kinds of things.
         MissingExtraError: unified-planning is not installed.
     """
     library = _library()
@@ -269,8 +297,6 @@ class _Export:
         given, domain, types = self.given, self.given.domain, self.env.type_manager
         if domain.axioms:
             raise given.error("unified-planning has no derived predicates")
-        if domain.is_durative:
-            raise given.error("durations of actions are not exported")
         made = self.up.Problem(given.name, self.env)
         waiting = list(domain.types)
         if _names_root(given):
@@ -289,13 +315,16 @@ class _Export:
         for predicate in domain.predicates:
             fluent = self.up.Fluent(predicate.name, types.BoolType(), self.signature(predicate.parameters), self.env)
             self.fluents[predicate.name] = made.add_fluent(fluent, default_initial_value=False)
+        whole = {name for action in domain.actions if action.timing for name in _functions(action.timing.duration)}
+        whole -= {term.predicate for term, value in given.values.items() if not value.is_integer()}
         for function in domain.functions:
             if function.name != TOTAL_COST:
-                fluent = self.up.Fluent(function.name, types.RealType(), self.signature(function.parameters), self.env)
+                kind = types.IntType() if function.name in whole else types.RealType()  # engines lack real durations
+                fluent = self.up.Fluent(function.name, kind, self.signature(function.parameters), self.env)
                 self.fluents[function.name] = made.add_fluent(fluent)
         costs = {}
         for action in domain.actions:
-            action_made, cost = self.action(action)
+            action_made, cost = self.action(action) if action.timing is None else self.durative(action, action.timing)
             made.add_action(action_made)
             if cost is not None:
                 costs[action_made] = cost
@@ -306,7 +335,9 @@ class _Export:
                 made.set_initial_value(self.fluent(term.predicate, term.arguments, {}), self.number(value))
         for part in _conjuncts(given.goal):
             made.add_goal(self.formula(part, {}))
-        if given.metric is Metric.TOTAL_COST:
+        if given.metric is Metric.TOTAL_COST and domain.is_durative and not costs:
+            made.add_quality_metric(self.up.MinimizeMakespan(environment=self.env))
+        elif given.metric is Metric.TOTAL_COST:
             made.add_quality_metric(self.up.MinimizeActionCosts(costs, environment=self.env))
         return made
 
@@ -327,21 +358,34 @@ class _Export:
         self.effects(made, action.effect, scope, costs)
         return made, reduce(self.make.Plus, costs) if costs else None
 
+    def durative(self, action: Action, timing: Timing) -> tuple[Any, Any]:
+        made = self.up.DurativeAction(action.name, self.signature(action.parameters), self.env)
+        scope = {f"?{one.name}": self.make.ParameterExp(one) for one in made.parameters}
+        made.set_fixed_duration(self.expression(timing.duration, scope))
+        start, end, costs = self.up.StartTiming(), self.up.EndTiming(), list[Any]()
+        spans = (start, self.up.OpenTimeInterval(start, end), end)
+        for span, needs in zip(spans, (timing.at_start, timing.over_all, timing.at_end), strict=True):
+            for part in _conjuncts(needs):
+                made.add_condition(span, self.formula(part, scope))
+        for time, effect in ((start, timing.start), (end, timing.end)):
+            self.effects(made, effect, scope, costs, when=(time,))
+        return made, reduce(self.make.Plus, costs) if costs else None
+
     def effects(
         self, made: Any, effect: Effect, scope: Mapping[str, Any], costs: list[Any], variables: tuple[Any, ...] = (),
-        conditions: tuple[Any, ...] = (),
+        conditions: tuple[Any, ...] = (), when: tuple[Any, ...] = (),
     ) -> None:  # fmt: skip
-        """Add the effects of which an effect is made; conditions and quantifiers are those around it."""
+        """Add the effects of which an effect is made; conditions, quantifiers and time are those around it."""
         match effect:
             case EffectAnd(parts):
                 for part in parts:
-                    self.effects(made, part, scope, costs, variables, conditions)
+                    self.effects(made, part, scope, costs, variables, conditions, when)
             case When(condition, inner):
                 more = self.formula(condition, scope)
-                self.effects(made, inner, scope, costs, variables, (*conditions, more))
+                self.effects(made, inner, scope, costs, variables, (*conditions, more), when)
             case ForEach(parameters, inner):
                 found, scope = self.scope(parameters, scope)
-                self.effects(made, inner, scope, costs, (*variables, *found), conditions)
+                self.effects(made, inner, scope, costs, (*variables, *found), conditions, when)
             case IncreaseCost(amount):
                 if variables or conditions:
                     raise self.given.error(f"unified-planning has no costs with conditions or quantifiers: {effect}")
@@ -349,14 +393,14 @@ class _Export:
             case Add(atom) | Delete(atom):
                 fluent = self.fluent(atom.predicate, atom.terms, scope)
                 holds = self.make.And(*conditions) if conditions else True
-                made.add_effect(fluent, isinstance(effect, Add), holds, forall=variables)
+                made.add_effect(*when, fluent, isinstance(effect, Add), holds, forall=variables)
             case ChangeNumber(sign, term, amount):
                 fluent, value = self.expression(term, scope), self.expression(amount, scope)
                 holds = self.make.And(*conditions) if conditions else True
                 if sign in ("scale-up", "scale-down"):
                     value = (self.make.Times if sign == "scale-up" else self.make.Div)(fluent, value)
                 kind = {"increase": made.add_increase_effect, "decrease": made.add_decrease_effect}
-                kind.get(sign, made.add_effect)(fluent, value, holds, forall=variables)
+                kind.get(sign, made.add_effect)(*when, fluent, value, holds, forall=variables)
 
     def scope(
         self, parameters: Iterable[Parameter], outer: Mapping[str, Any]
@@ -410,6 +454,15 @@ class _Export:
 
 def _all(parts: Sequence[Formula]) -> Formula:
     return parts[0] if len(parts) == 1 and not isinstance(parts[0], And) else And(tuple(parts))
+
+
+def _functions(length: Expression) -> set[str]:
+    parts = length.parts if isinstance(length, Arithmetic) else ()
+    return {length.name} if isinstance(length, FunctionTerm) else set().union(*map(_functions, parts))
+
+
+def _does(parts: Sequence[Effect]) -> Effect:
+    return parts[0] if len(parts) == 1 else EffectAnd(tuple(parts))
 
 
 def _conjuncts(formula: Formula) -> tuple[Formula, ...]:

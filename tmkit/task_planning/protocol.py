@@ -20,6 +20,7 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 from tmkit._support.results import Result
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
+from tmkit.pddl.schedules import TimedAction
 from tmkit.pddl.state import State
 
 
@@ -64,6 +65,7 @@ class TaskPlanResult(Result):
         cost: the cost of the plan by the problem's metric.
         message: the end of the search in words.
         statistics: what it took.
+        schedule: the steps with their times, from a planner that plans in time; then they may overlap.
     """
 
     status: TaskPlanStatus
@@ -71,6 +73,7 @@ class TaskPlanResult(Result):
     cost: float = 0.0
     message: str = ""
     statistics: TaskPlanStatistics = TaskPlanStatistics()
+    schedule: tuple[TimedAction, ...] = ()
 
     @property
     def is_solved(self) -> bool:

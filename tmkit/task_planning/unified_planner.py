@@ -1,4 +1,4 @@
-"""Planners of unified-planning as task planners: for tasks with numbers, which Fast Downward does not take.
+"""Planners of unified-planning as task planners: for tasks with numbers or in time, which Fast Downward does not take.
 
 A search runs in a Python of its own, since engines need not keep to time limits, and some never return. Starting it
 takes about a second, which is most of a small search.
@@ -19,18 +19,22 @@ from tmkit._support.subprocesses import Program
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
+from tmkit.pddl.schedules import TimedAction, schedule_fault
 from tmkit.pddl.unified import problem_to_unified
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.pddl.vocabulary import derived_fault
 from tmkit.task_planning.fast_downward_process import environment
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.schedule import makespan
 
-_ACTION = "do--"
+_ACTION, _MAKESPAN = "do--", "MAKESPAN"
 _MAIN = "from tmkit.task_planning.unified_planner import main; main()"
 
 
 Forbidden: TypeAlias = tuple[tuple[GroundAction, tuple[Fact, ...]], ...]
 """Actions, each with the facts in whose presence it is not done."""
+
+Steps: TypeAlias = tuple[GroundAction, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
     """Plans with an engine of unified-planning.
 
     Args:
-        engine: the name of an engine that is installed, as ``"tamer"`` (``pip install up-tamer``).
+        engine: the name of an engine that is installed, as ``"tamer"`` (``pip install up-tamer``). Of a task with
+            durations it makes a schedule, in which actions may overlap, and whose makespan is the cost.
     """
 
     engine: str
@@ -90,7 +95,7 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
         del time_limit
         given = _unified(problem)
         with _engine(self.engine, given) as engine:
-            lacking = sorted(set(given.kind.features) - set(engine.supported_kind().features))
+            lacking = sorted(set(given.kind.features) - set(engine.supported_kind().features) - {_MAKESPAN})
         if lacking:
             raise _error(f"engine '{self.engine}' lacks {', '.join(lacking)}, which task '{problem.name}' needs")
         return UnifiedTask(problem)
@@ -123,11 +128,21 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
             is_proved = status == "UNSOLVABLE_PROVEN"
             ended = TaskPlanStatus.UNSOLVABLE if is_proved else TaskPlanStatus.LIMIT
             return TaskPlanResult(ended, message=f"engine '{self.engine}' ended with {status}")
-        plan = tuple(GroundAction(name, tuple(arguments)) for name, *arguments in steps)
+        plan = tuple(GroundAction(name, tuple(arguments)) for _, _, name, *arguments in steps)
+        if task.problem.domain.is_durative:
+            return self._in_time(task.problem, plan, [(float(start), float(length)) for start, length, *_ in steps])
         validation = validate_task_plan(task.problem, plan)
         if not validation.is_valid:
             raise _error(f"engine '{self.engine}' gives a plan that is none: {validation.message}")
         return TaskPlanResult(TaskPlanStatus.SOLVED, plan, validation.cost, f"a plan was found by '{self.engine}'")
+
+    def _in_time(self, problem: Problem, plan: Steps, times: Iterable[tuple[float, float]]) -> TaskPlanResult:
+        pairs = zip(plan, times, strict=True)
+        timed = sorted((TimedAction(start, step, length) for step, (start, length) in pairs), key=lambda one: one.start)
+        if fault := schedule_fault(problem, timed):
+            raise _error(f"engine '{self.engine}' gives a schedule that is none: {fault}")
+        steps, found = tuple(one.action for one in timed), f"a plan was found by '{self.engine}'"
+        return TaskPlanResult(TaskPlanStatus.SOLVED, steps, makespan(timed), found, schedule=tuple(timed))
 
 
 def _error(what: str) -> TaskPlannerError:
@@ -162,12 +177,22 @@ def main() -> None:
     name, task = pickle.load(sys.stdin.buffer)
     given = _unified(task.problem)
     with _engine(name, given) as engine:
+        if _MAKESPAN not in engine.supported_kind().features:  # then it finds some schedule
+            given.clear_quality_metrics()
         _forbid(given, task.forbidden, by_effects="CONDITIONAL_EFFECTS" in engine.supported_kind().features)
         found = engine.solve(given)
     steps = None
     if found.plan is not None:
+        plan = found.plan
+        timed = plan.timed_actions if hasattr(plan, "timed_actions") else [(0, step, None) for step in plan.actions]
         steps = [
-            [step.action.name.removeprefix(_ACTION), *map(str, step.actual_parameters)] for step in found.plan.actions
+            [
+                float(start),
+                float(length or 0),
+                step.action.name.removeprefix(_ACTION),
+                *map(str, step.actual_parameters),
+            ]
+            for start, step, length in timed
         ]
     with open("answer.json", "w", encoding="utf-8") as file:
         json.dump([found.status.name, steps], file)
@@ -178,7 +203,7 @@ def _forbid(given: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
 
     Translators take a conjunction of negated conjunctions apart into as many actions as the product of their lengths.
     """
-    from unified_planning.shortcuts import BoolType
+    from unified_planning.shortcuts import BoolType, StartTiming
 
     make = given.environment.expression_manager
     if by_effects and forbidden:
@@ -189,7 +214,10 @@ def _forbid(given: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
         pairs = zip(schema.parameters, action.arguments, strict=True)
         same = [make.Equals(parameter, given.object(argument)) for parameter, argument in pairs]
         case = make.And(*same, *(given.fluent(fact.predicate)(*map(given.object, fact.arguments)) for fact in context))
+        at_start = (StartTiming(),) if hasattr(schema, "duration") else ()
         if by_effects:
-            schema.add_effect(broken, True, case)
+            schema.add_effect(*at_start, broken, True, case)
+        elif at_start:
+            schema.add_condition(*at_start, make.Not(case))
         else:
             schema.add_precondition(make.Not(case))

@@ -14,7 +14,7 @@ from typing import Any
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
-from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, Parameter
+from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, FunctionTerm, Parameter
 from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
 from tmkit.pddl.parsing.durative import with_durations_as_costs
@@ -218,6 +218,9 @@ class SectionReader:
     def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
         """Return the facts and the numeric values of ``(:init ...)``."""
         reader = _InitReader(self.source, words, derived=self._derived)
+        if self._domain is not None:
+            lengths = (action.timing.duration for action in self._domain.actions if action.timing is not None)
+            reader.durations = {length.name for length in lengths if isinstance(length, FunctionTerm)}
         reader.read(group)
         return State(reader.facts), reader.values
 
@@ -280,6 +283,7 @@ class _InitReader:
         self._denied: dict[Fact, Group] = {}
         self.facts: set[Fact] = set()
         self.values: dict[Fact, float] = {}
+        self.durations: set[str] = set()
         self._objects: dict[tuple[str, ...], str] = {}
 
     def read(self, group: Group) -> None:
@@ -342,6 +346,8 @@ class _InitReader:
         call = plain or Fact(term.first.text)
         if fault := self._words.function_fault(*call, {}):
             raise self._source.error(_word(term, fault.word), fault.reason)
+        if number < 0.0 and call.predicate in self.durations:
+            raise self._source.error(group.parts[2].first, f"the duration {call} is below zero: {number:g}")
         if self.values.setdefault(call, number) != number:
             where = term.opening if isinstance(term, Group) else term
             raise self._source.error(where, f"{call} is given a second value")
