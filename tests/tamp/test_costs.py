@@ -61,6 +61,7 @@ def test_the_duration_is_that_of_execution() -> None:
     assert 1.0 < seconds.total < steps.total
     assert plan_cost(plan) == plan.cost == 2.0
     assert plan_cost(plan, "path_length") == plan.path_length
+    assert seconds.total < plan_cost(plan, "makespan") < seconds.total + 4.0  # with the seconds in which the hand moves
     assert plan_cost(plan, lambda step: len(step.segments)) == sum(len(step.segments) for step in plan.steps)
 
 
@@ -69,7 +70,7 @@ def carried(step: PlanStep) -> float:
     return sum(segment.path_length for segment in step.segments if segment.kind is SegmentKind.TRANSFER)
 
 
-@pytest.mark.parametrize("cost", ["path_length", "duration", carried])
+@pytest.mark.parametrize("cost", ["path_length", "duration", "makespan", carried])
 def test_improvement_makes_the_cost_small(cost: Cost) -> None:
     """Each plan that is told is better by the cost that was wanted, or as good and shorter; the last is returned."""
     told: list[ImprovementProgress] = []
@@ -147,7 +148,7 @@ def test_nonsense_of_a_cost_function_names_it_and_the_action(cost: Cost, message
 )
 def test_other_costs_are_refused(cost: Any, hint: str) -> None:
     """With the names that there are, and the nearest."""
-    message = f"cost must be 'actions', 'path_length', 'duration' or a function, not .*{hint}"
+    message = f"cost must be 'actions', 'path_length', 'duration', 'makespan' or a function, not .*{hint}"
     with pytest.raises(ConfigurationError, match=message):
         PlanningOptions(cost=cost)
     with pytest.raises(ConfigurationError, match=message):

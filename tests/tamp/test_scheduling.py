@@ -21,7 +21,7 @@ from tmkit.pddl.partial_order import by_turns, interference
 from tmkit.plans import Plan, Schedule
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose
-from tmkit.tamp import parts, schedule_plan
+from tmkit.tamp import ImprovementProgress, PlanningProgress, parts, plan_cost, schedule_plan
 from tmkit.visualization.plan_timeline import plan_timeline, timeline_document
 
 LEFT = GANTRY.prefixed("l_")
@@ -81,6 +81,22 @@ def test_independent_steps_overlap(plan: Plan) -> None:
         report = tk.validate_plan(one, domain=DOMAIN)
         assert report.is_valid, report.problems
     assert nearest(plan, *ARMS) >= 0.02
+
+
+def test_the_makespan_gets_small() -> None:
+    """Each better plan that is told has a smaller makespan, that of its schedule; the last is returned, and valid."""
+    scene = two_gantries()
+    told: list[PlanningProgress] = []
+    result = tk.plan(
+        scene, start(scene), domain=DOMAIN, goal="(and (on c right) (on a left) (on b right))", robot=ARMS, seed=1,
+        arms_at_once=True, cost="makespan", improve=6, on_progress=told.append,
+    )  # fmt: skip
+    assert result.plan is not None
+    costs = [progress.cost for progress in told if isinstance(progress, ImprovementProgress)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[-1] == pytest.approx(result.statistics.makespan)
+    assert plan_cost(result.plan, "makespan") == result.statistics.makespan
+    assert tk.validate_plan(result.plan, domain=DOMAIN).is_valid
 
 
 def test_a_schedule_is_a_function_of_the_plan(plan: Plan, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def _same(first: Atom, second: Atom) -> bool:
 
 def by_turns(
     problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
-    is_allowed: Callable[[GroundAction, State], bool],
+    is_allowed: Callable[[GroundAction, State], bool] = lambda *_: True, ranks: Sequence[int] | None = None,
 ) -> tuple[GroundAction, ...]:  # fmt: skip
     """Return a plan with its actions in an order in which agents take turns; the plan itself if there is none.
 
@@ -87,8 +87,10 @@ def by_turns(
         problem: the task.
         actions: a plan.
         agents: objects that act, as arms.
-        is_allowed: whether an action may be done in a state.
+        is_allowed: whether an action may be done in a state; all by default.
+        ranks: of the actions that an agent may go on with, the one of the least rank is next; by default the first.
     """
+    ranks = ranks or range(len(actions))
     before = interference(problem.domain, actions)
     own = [[agent for agent in agents if agent in action.arguments] for action in actions]
 
@@ -100,13 +102,13 @@ def by_turns(
     while len(done) < len(actions):
         working = {agent for agent in agents if facts_of(agent, state) != facts_of(agent, problem.init)}
         ready = [
-            (not working.intersection(own[i]), max((busy[agent] for agent in own[i]), default=0), i)
+            (not working.intersection(own[i]), max((busy[agent] for agent in own[i]), default=0), ranks[i], i)
             for i in range(len(actions))
             if i not in done and before[i] <= set(done) and is_allowed(actions[i], state)
         ]
         if not ready:
             return tuple(actions)
-        chosen = min(ready)[2]
+        chosen = min(ready)[-1]
         state = problem.apply(state, actions[chosen])
         busy.update({agent: busy[agent] + 1 for agent in own[chosen]})
         done.append(chosen)

@@ -23,14 +23,18 @@ from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
+from tmkit.pddl.partial_order import by_turns
 from tmkit.plans.failures import PieceFailedError
+from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.context import PlanningContext
-from tmkit.tamp.costs import CostBound, StepCosts, Worth
+from tmkit.tamp.costs import CostBound, StepCosts, Worth, busiest
 from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
+from tmkit.tamp.scheduling import shortest_schedule
 from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 
@@ -69,8 +73,8 @@ class Improvement:
     ) -> None:  # fmt: skip
         self.context, self.log = context, log
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
-        self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated)
-        self.best = steps
+        self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated, self._makespan)
+        self.best, self.worth = steps, self.costs.total(steps)
         self.tried: tuple[GroundAction, ...] = ()  # what the task planner found last, if not the actions of the best
         self.number = 0
 
@@ -83,14 +87,18 @@ class Improvement:
                 self.costs.forget()
                 found = kinds[self.number % len(kinds)]()
                 self.number += 1
-                if found is not None and _is_better(self.costs.total(found), self.costs.total(self.best)):
-                    self.best = found
+                if found is not None and _is_better(worth := self.costs.total(found), self.worth):
+                    self.best, self.worth = found, worth
                     self._tell(iterations)
         return self.best
 
+    def _makespan(self, steps: Sequence[PlanStep]) -> float:
+        plan = self.context.plan_of(tuple(steps), self.domain)
+        return (shortest_schedule(plan) if self.context.options.arms_at_once else Schedule.of(plan)).makespan
+
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log
-        cost, length = self.costs.total(self.best)
+        cost, length = self.worth
         log.best = f"cost {cost:g}, paths {length:.2f} rad"
         if context.on_progress is not None:
             context.on_progress(
@@ -163,8 +171,18 @@ class Improvement:
     # --- choices and skeletons ------------------------------------------------------------------------------------
 
     def _choices(self) -> tuple[PlanStep, ...] | None:
-        """Return the same actions with other choices, when that is better."""
-        return self._refined(tuple(step.action for step in self.best))
+        """Return the same actions with other choices, when that is better; arms at once in another order."""
+        return self._refined(self._by_turns([step.action for step in self.best], is_shuffled=True))
+
+    def _by_turns(self, actions: Sequence[GroundAction], *, is_shuffled: bool) -> tuple[GroundAction, ...]:
+        """Return actions in an order in which the arms take turns, where they act at once."""
+        if not self.context.options.arms_at_once:
+            return tuple(actions)
+        arms = [pddl_name(arm.name) for arm in self.context.manipulators]
+        ranks = [*range(len(actions))]
+        if is_shuffled:
+            np.random.default_rng(self._seed("order")).shuffle(ranks)
+        return by_turns(self.problem, actions, arms, ranks=ranks)
 
     def _skeletons(self) -> tuple[PlanStep, ...] | None:
         """Return other actions, when they can be carried out and are better."""
@@ -179,13 +197,13 @@ class Improvement:
         index, before = dearest_last_first[turn], self.task
         self.task = self.task.forbid(actions[index], tuple(states[index]))
         found = context.search(log, self.task)
-        is_dearer = context.options.cost == "actions" and found.cost > self.costs.total(self.best)[0]
+        is_dearer = context.options.cost == "actions" and found.cost > self.worth[0]
         if found.status is not TaskPlanStatus.SOLVED or is_dearer:
             self.task, self.tried = (before, self.tried) if turn else (self.first_task, ())
             return None
         log.skeletons += 1
         self.tried = found.steps
-        return self._refined(found.steps)
+        return self._refined(self._by_turns(found.steps, is_shuffled=False))
 
     def _refined(self, skeleton: tuple[GroundAction, ...]) -> tuple[PlanStep, ...] | None:
         context, log = self.context, self.log
@@ -197,9 +215,12 @@ class Improvement:
                 cost = 0.0 if index else sum(costs)
             return cost, length
 
+        limit, is_of_each_arm = self.worth, context.options.cost == "makespan"
+        if is_of_each_arm:  # the steps of an arm follow each other in less time than they take one by one
+            limit = max(limit, busiest(self.best, [self.costs.worth(step) for step in self.best]))
         outcome = refine_skeleton(
             skeleton, context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
             budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH), is_over=log.is_over,
-            bound=CostBound(worth, self.costs.total(self.best)), finish=context.finish(log.clock),
+            bound=CostBound(worth, limit, is_of_each_arm), finish=context.finish(log.clock),
         )  # fmt: skip
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

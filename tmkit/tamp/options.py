@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tmkit.plans import PlanStep
     from tmkit.task_planning import TaskPlanner
 
-Cost: TypeAlias = Literal["actions", "path_length", "duration"] | Callable[["PlanStep"], float]
+Cost: TypeAlias = Literal["actions", "path_length", "duration", "makespan"] | Callable[["PlanStep"], float]
 """What a plan costs: the name of a cost, or a function that returns the cost of a step."""
 
 DEFAULT_TIME_LIMIT = 30.0
@@ -54,7 +54,8 @@ class PlanningOptions(CheckedOptions):
             (``"all"`` in files and on the command line) for as many as the time allows.
         cost: what is to be small: ``"actions"`` (default), the cost of the actions by the problem's metric and then the
             length of the paths; ``"path_length"``, that length alone, in radians; ``"duration"``, the seconds that the
-            arms move when executed; or a function that returns the cost of a :class:`~tmkit.plans.PlanStep`, a finite
+            arms move when each step is executed; ``"makespan"``, the seconds until the last step ends, of the schedule
+            with ``arms_at_once``; or a function that returns the cost of a :class:`~tmkit.plans.PlanStep`, a finite
             number of at least 0, the same for equal steps. Only ``improve`` uses it.
         suggest: whether to search for changes that would help when there is no plan; True by default. It tries at most
             ten changes within ``explanation_share`` of the time limit.

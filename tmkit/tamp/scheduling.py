@@ -49,6 +49,14 @@ def schedule_plan(plan: Plan, *, clearance: float = CLEARANCE) -> Plan:
     check_argument(plan, Plan, "plan", function="schedule_plan", hint=plan_hint(plan))
     if not 0.0 <= clearance < math.inf:
         raise ConfigurationError(f"clearance must be a finite number of at least 0, not {clearance}")
+    best = shortest_schedule(plan, clearance)
+    previous = {b: a for _, track in best.tracks for a, b in itertools.pairwise(track.numbers)}
+    starts = [begin for begin, _ in best.step_times()]
+    return with_starts(plan, starts, [previous.get(number + 1, 0) for number in range(len(plan.steps))])
+
+
+def shortest_schedule(plan: Plan, clearance: float = CLEARANCE) -> Schedule:
+    """Return the schedule of :func:`schedule_plan`."""
     require_certain(plan)
     before = interference(parse_domain(plan.domain_pddl, source=f"domain '{plan.domain}'"), plan.actions)
     singles = [[number] for number in range(1, len(plan.steps) + 1)]
@@ -57,10 +65,7 @@ def schedule_plan(plan: Plan, *, clearance: float = CLEARANCE) -> Plan:
     found = found or [placed for placed in [placement.run(singles)] if placed is not None]
     if not found:
         raise ConfigurationError("the steps of the plan collide even one after the other; validate it")
-    best = min(found, key=lambda schedule: round(schedule.makespan, 6))
-    previous = {b: a for _, track in best.tracks for a, b in itertools.pairwise(track.numbers)}
-    starts = [begin for begin, _ in best.step_times()]
-    return with_starts(plan, starts, [previous.get(number, 0) for (number,) in singles])
+    return min(found, key=lambda schedule: round(schedule.makespan, 6))
 
 
 def _orders(plan: Plan, groups: list[list[int]]) -> Iterator[list[list[int]]]:
