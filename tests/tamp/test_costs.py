@@ -169,7 +169,8 @@ def test_named_costs_in_problem_files_and_on_the_command_line(
         with pytest.raises(SystemExit) as ended:
             cli.main()
         assert ended.value.code == code
-    assert "Invalid value for --cost: cost must be 'actions', 'path_length', 'duration' or" in capsys.readouterr().err
+    message = "Invalid value for --cost: cost must be 'actions', 'path_length', 'duration', 'makespan' or"
+    assert message in capsys.readouterr().err
     file.write_text(text.replace("duration", "time"))
     with pytest.raises(FileFormatError, match=r"p.toml:4: options.cost: cost must be 'actions', .*not 'time'"):
         tk.load_planning_problem(file)

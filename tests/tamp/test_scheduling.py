@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from support.unsure_blocks import ON_B, unsure_blocks
 import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import AttachedShape, Box
+from tmkit.manipulation import ActionContext, Candidate
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
 from tmkit.pddl.partial_order import by_turns, interference
 from tmkit.plans import Plan, Schedule
@@ -133,6 +136,38 @@ def test_wrong_schedules_are_found(plan: Plan) -> None:
     report = tk.validate_plan(at_zero, domain=DOMAIN)
     assert not report.is_valid
     assert any("both move one arm" in problem for problem in report.problems)
+
+
+class Polite(parts.TwoArms):
+    """An arm acts only after the other one has stepped aside."""
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield each second candidate."""
+        yield from itertools.islice(super().candidates(action, context), 1, None, 2)
+
+
+@pytest.mark.parametrize("words", [{}, {"athome": "parked"}])
+def test_arms_go_home(words: dict[str, str]) -> None:
+    """With a home, too, an arm steps aside for the other, and a hand-over leads both away from home."""
+    domain = parts.compose_domain("homes", [Polite, parts.Home], words=words)
+    home = words.get("athome", "athome")
+    assert domain.semantics.probabilistic_predicates == {home}
+    assert not DOMAIN.semantics.probabilistic_predicates
+    effect = str(domain.domain.action("hand-over").effect)
+    assert {f"(not ({home} ?giver))", f"(not ({home} ?taker))"} <= set(re.findall(r"\(not \([^)]*\)\)", effect))
+    scene = two_gantries()
+    q = np.array(start(scene))
+    q[scene.joint_names.index("y")] = 0.2
+    plan = tk.plan(scene, q, domain=domain, goal="(holding l_gantry c)", robot=ARMS).plan
+    assert plan is not None
+    assert [segment.arm for segment in plan.steps[0].segments][:2] == ["gantry", "l_gantry"]
+    assert tk.validate_plan(plan, domain=domain).is_valid
+    goal = f"(and (on c left) ({home} gantry) ({home} l_gantry))"
+    domain = parts.compose_domain("homes", [parts.TwoArms, parts.Home], words=words)
+    back = tk.plan(plan.final_scene, plan.final_q, domain=domain, goal=goal, robot=ARMS).plan
+    assert back is not None
+    assert [action.name for action in back.actions] == ["place", "move-home"]
+    assert tk.validate_plan(back, domain=domain).is_valid
 
 
 def test_arms_that_would_meet_wait() -> None:

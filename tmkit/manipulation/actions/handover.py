@@ -79,7 +79,7 @@ def handovers(
     root = scene.root(object)
     bases = [scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giving, taking)]
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
-    across /= norm(across) or 1.0
+    across = across / norm(across) if norm(across) else np.eye(3)[0]  # of bases in one place any direction
     tool_from_object = scene.pose(object, relative_to=giving.tool, q=q)
     ahead = tool_from_object.inverse().rotate([0.0, 0.0, 1.0])
     grasps = context.grasps(object, arm=taker)

@@ -30,14 +30,15 @@ class TwoArms(Regions):
     needed. Hands meet between the bases of the two arms, in front of them, where the regions are.
 
     Attributes:
-        steps_aside: whether an arm that is in the way of another goes to its ready configuration; not to be combined
-            with :class:`Home`, whose facts would change.
+        steps_aside: whether an arm that is in the way of another goes to its ready configuration. With :class:`Home`,
+            it is at home then, which the PDDL does not predict.
 
     Args:
         manipulators: the arms, one or more.
     """
 
     has_arms = True
+    probabilistic_predicates = frozenset({"athome"})  # those of arms that stepped aside hold beyond what is predicted
     steps_aside: ClassVar[bool] = True
     pddl: ClassVar[str] = """
     (:requirements :typing :equality :negative-preconditions)

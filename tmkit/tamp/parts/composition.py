@@ -6,8 +6,9 @@ one domain of their fragments. A part that derives from another brings it along.
 
 A fragment consists of the sections of a domain, ``(:types ...) (:predicates ...) (:action ...)``, and of extensions,
 ``(:extend (pick place) :precondition (accessible ?r))``: what is written there is added to each of these actions that
-the domain has. The same definition twice does no harm; two that differ are refused. By convention ``?x`` is the object
-that an action moves, ``?r`` its region and ``?arm`` the arm, which is omitted throughout in a domain for one arm.
+the domain has; ``:extend-any`` also where it has none. The same definition twice does no harm; two that differ are
+refused. By convention ``?x`` is the object that an action moves, ``?r`` its region and ``?arm`` the arm, which is
+omitted throughout in a domain for one arm.
 
 Invariants: errors name the file and line of the fragment; equal parts give equal domains.
 """
@@ -181,8 +182,8 @@ def _composed(name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple
                 _refuse(part, f"part '{part.__name__}' needs part '{missing.__name__}', which is not among {known}")
     merged = _Merged(name, made)
     made.domain, made._declared = merged.domain(), merged
-    stored = (vars(part).get("stored_predicates", ()) for part in made.__mro__)
-    made.stored_predicates = frozenset(made.words.get(word, word) for word in chain.from_iterable(stored))
+    made.stored_predicates = merged.named("stored_predicates")
+    made.probabilistic_predicates = merged.named("probabilistic_predicates").intersection(merged.own_predicates)
     merged.require_semantics()
     return _Composed(made.domain, made, (name, given, dict(words)))
 
@@ -282,7 +283,7 @@ class _Merged:
         elif head == ":action" and len(group.parts) > 1:
             token = group.parts[1].first
             _require_same("action", token, piece, self.actions.setdefault(token.text, [piece])[0])
-        elif head == ":extend" and len(group.parts) > 1 and isinstance(group.parts[1], Group):
+        elif head in (":extend", ":extend-any") and len(group.parts) > 1 and isinstance(group.parts[1], Group):
             self.extensions.append(piece)
         elif head in (":functions", ":derived", ":constants"):
             self.others.append(piece)
@@ -314,7 +315,7 @@ class _Merged:
         """Add an extension to the actions that it names."""
         named = [token.first for token in cast(Group, piece.group.parts[1]).parts]
         found = [token.text for token in named if token.text in self.actions]
-        if not found:
+        if not found and piece.group.head == ":extend":
             raise piece.error(UnknownNameError.of("action", named[0].text if named else "", self.actions).message)
         for name in found:
             self.actions[name].append(piece)
@@ -359,6 +360,10 @@ class _Merged:
                     return self._written(value)[1:-1]
                 return " ".join(map(self._written, value.parts[1:])) if value.head == "and" else self._written(value)
         return ""
+
+    def named(self, attribute: str) -> frozenset[str]:
+        """Return the predicates that an attribute of any part names."""
+        return frozenset(self._renamed(name) for part in self.made.__mro__ for name in vars(part).get(attribute, ()))
 
     def _renamed(self, word: str) -> str:
         return self.made.words.get(word, word)

@@ -26,6 +26,7 @@ class Home(Regions):
     (:action move-home :parameters (?arm - arm) :precondition (and) :effect (athome ?arm))
     (:extend (pick place stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
       :effect (not (athome ?arm)))
+    (:extend-any (hand-over) :effect (and (not (athome ?giver)) (not (athome ?taker))))
     """
 
     def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
