@@ -10,7 +10,8 @@ import pytest
 from support.tamp_problems import CUBE, PROBLEMS, TampProblem, add_block, add_box, table_scene
 
 import tmkit as tk
-from tmkit.plans import ObjectAt
+from tmkit.batch.generators import generate
+from tmkit.plans import ObjectAt, SegmentKind
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult, PlanStatus
@@ -129,3 +130,16 @@ def test_objects_are_handed_over_walls(name: str, steps: int) -> None:
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     assert len(result.plan.steps) == steps
+
+
+@pytest.mark.parametrize("hardness", [0.2, 0.6])
+def test_fingers_between_neighbours_keep_off_both(hardness: float) -> None:
+    """Gaps of 36 and 28 mm let fingers through that open by 6 and by 2 mm, not by one alone; pybullet agrees."""
+    pytest.importorskip("pybullet")
+    problem = generate("clutter", seed=911, hardness=hardness)
+    result = tk.plan(problem.scene, domain=problem.domain, goal=problem.goal, robot=problem.robot, seed=911)
+    assert result.plan is not None, result.explanation
+    approach = next(one for one in result.plan.steps[0].segments if one.kind is SegmentKind.APPROACH)
+    (opening,) = approach.gripper.values()
+    assert 2.0 * opening >= CUBE + 2.0 * 0.002 - 1e-9
+    assert tk.simulate(result.plan).is_successful

@@ -11,17 +11,19 @@ import heapq
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tmkit.errors import SemanticsMismatchError
 from tmkit.manipulation.actions.candidates import Pick, Place
+from tmkit.manipulation.actions.pick_place import HandMotion
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
+from tmkit.spatial import Pose
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
@@ -29,7 +31,7 @@ from tmkit.tamp.transfers.arm_reach import CROWDED, Transfer, Version
 from tmkit.tamp.transfers.comparison import Analysis, TransferComparison, object_of, seed_of
 from tmkit.tamp.transfers.detours import Move, without_detours
 from tmkit.tamp.transfers.ground_task import GroundTask
-from tmkit.tamp.transfers.masks import digits
+from tmkit.tamp.transfers.masks import HandTables, digits
 from tmkit.task_planning.sas import SasTask
 
 _logger = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ _WEIGHT = 3.0  # of the estimate
 _PER_TRY = 1.2  # by which an attempt lowers the priority of a node
 _PER_BLOCKER, _PER_REGRASP, _PER_NO_WAY = 2.0, 2.5, 4.0  # what adds to it
 _PLACES, _ASIDES = 16, 16  # places of an object that are compared at once: where it is wanted, and anywhere
-_LETTING_GO = (0.006, 0.003)  # metres by which each finger opens where it cannot open fully; less may carry along
+_ROOM = (0.006, 0.003, 0.002)  # metres by which each finger opens where it cannot open fully; less may carry along
 _EARLY = 2  # draws in which nothing is put where it leaves another no way, nor again near where it was put
 _NEAR = 0.03  # metres
 _CHECKED_DRAWS = 3  # draws in which a regrasp needs a grasp that the arm reaches at both ends
@@ -71,7 +73,7 @@ class _Node(Version):
     others: list[int]
     tries: int = 0
     attempts: Iterator[_Node | None] | None = None
-    picked: dict[tuple[int, int, bool], RefinementNode | MotionFailure | None] = field(default_factory=dict)
+    picked: dict[tuple[int, int, bool], Move | MotionFailure | None] = field(default_factory=dict)
     in_the_way: Counter[str] = field(default_factory=Counter)
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -303,35 +305,25 @@ class TransferSearch:
         actions = self.ground.actions
         key = transfer.pick, option, is_far[0]
         seed = seed_of(self.seed, f"{self.moves}")
-        picked = node.picked.get(key)
         others = {name: pose for name, pose in self.compare.poses(scene).items() if name != transfer.name}
-        opened = table.options(transfer.name)[table.widest(transfer.name, option, here, others)]
-        motion = opened.motion(is_far=is_far[0], has_roof=roofs[0])
-        pick = Pick(transfer.name, choice.grasp, transfer.arm, motion=motion)
-        if not isinstance(picked, RefinementNode):
-            picked = self._follow(node, node.node, transfer.pick, pick, seed)
-            node.picked[key] = picked
-            if not isinstance(picked, RefinementNode):
-                self.compare.reach.note(node, table, transfer, option, here, picked)
-                return None
-        opened = table.options(transfer.name)[table.widest(transfer.name, option, there, others)]
-        motion = opened.motion(is_far=is_far[1], has_roof=roofs[1])
-        wide = [] if opened.opening is None else [opened.grasp.width + 2.0 * room for room in _LETTING_GO]
-        for opening in (*wide, opened.opening):
-            put = Place(
-                transfer.name, place.support, place.pose, transfer.arm, motion=replace(motion, opening=opening)
-            )  # fmt: skip
-            placed = self._follow(node, picked, transfer.place, put, seed)
-            if isinstance(placed, RefinementNode):
-                break
-        else:
+        if not isinstance(node.picked.get(key), Move):
+            motions = self._motions(table, transfer, option, here, others, is_far=is_far[0], has_roof=roofs[0])
+            picks = (Pick(transfer.name, choice.grasp, transfer.arm, motion=motion) for motion in motions)
+            node.picked[key] = self._first(node, node.node, transfer.pick, picks, seed)
+        picked = node.picked[key]
+        if not isinstance(picked, Move):
+            self.compare.reach.note(node, table, transfer, option, here, picked)
+            return None
+        motions = self._motions(table, transfer, option, there, others, is_far=is_far[1], has_roof=roofs[1])
+        puts = (Place(transfer.name, place.support, place.pose, transfer.arm, motion=motion) for motion in motions)
+        placed = self._first(node, picked.node, transfer.place, puts, seed)
+        if not isinstance(placed, Move):
             self.compare.reach.note(node, table, transfer, option, there, placed)
             return None
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
-        moves = Move(transfer.pick, pick, picked), Move(transfer.place, put, placed)
-        child = self._evaluated(placed, (*node.moves, *moves))
+        child = self._evaluated(placed.node, (*node.moves, picked, placed))
         is_narrow = roofs[1] or sides[1]
-        if child is not None and child.estimate and is_narrow and not self._leaves(placed, transfer.arm, seed):
+        if child is not None and child.estimate and is_narrow and not self._leaves(placed.node, transfer.arm, seed):
             child.estimate += _PER_NO_WAY
         return child
 
@@ -344,6 +336,30 @@ class TransferSearch:
             return False
         self._corridors = [found.segments[0].path, *self._corridors[: _CORRIDORS - 1]]
         return True
+
+    def _motions(
+        self, table: HandTables, transfer: Transfer, option: int, pose: Pose, others: Mapping[str, Pose], *,
+        is_far: bool, has_roof: bool,
+    ) -> Iterator[HandMotion]:  # fmt: skip
+        """Yield how the hand comes or leaves where the object is at a pose, the widest opening first."""
+        opened = table.options(transfer.name)[table.widest(transfer.name, option, pose, others)]
+        motion = opened.motion(is_far=is_far, has_roof=has_roof)
+        if opened.opening is not None:
+            for room in _ROOM:
+                yield replace(motion, opening=opened.grasp.width + 2.0 * room)
+        yield motion
+
+    def _first(
+        self, node: _Node, before: RefinementNode, index: int, candidates: Iterable[Pick | Place], seed: int
+    ) -> Move | MotionFailure | None:
+        """Return the first of some candidates that has motions, or why the last has none."""
+        failure: MotionFailure | None = None
+        for candidate in candidates:
+            found = self._follow(node, before, index, candidate, seed)
+            if isinstance(found, RefinementNode):
+                return Move(index, candidate, found)
+            failure = found
+        return failure
 
     def _follow(
         self, node: _Node, before: RefinementNode, index: int, candidate: Pick | Place, seed: int
