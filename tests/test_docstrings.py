@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
-from support.documented import commands, option_types, undocumented_arguments, undocumented_names
+from support.documented import commands, documented, option_types, undocumented_arguments, undocumented_names
 from support.public_names import public
+
+from tmkit.tamp import parts
 
 _TMKIT = Path(__file__).parent.parent / "tmkit"
 _CORE = _TMKIT / "_core.pyi"
@@ -26,20 +29,39 @@ def test_every_argument_of_a_public_name_is_documented() -> None:
     """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``.
 
     This holds of the names that the reference lists and of the classes that these inherit from, and of all commands;
-    what only modules of tmkit import documents the arguments that type and name do not explain.
+    what only modules of tmkit import documents the arguments that type and name do not explain. A method that overrides
+    another one has the arguments that are documented there.
     """
     sources = {file: file.read_text(encoding="utf-8") for file in sorted(_TMKIT.rglob("*.py"))}
     options = {name for source in sources.values() for name in option_types(source)}
     objects = [base for _, _, value in public() for base in getattr(value, "__mro__", (value,))]
-    names = {(getattr(value, "__module__", ""), getattr(value, "__name__", "")) for value in objects}
+    names = {(getattr(value, "__module__", ""), getattr(value, "__name__", "")): value for value in objects}
     missing = []
     for file, text in sources.items():
         module = ".".join(("tmkit", *file.relative_to(_TMKIT).with_suffix("").parts))
         found = [(line.partition(":")[0].partition(".")[0], line) for line in undocumented_arguments(text, options)]
         own = commands(text, options)
-        missing += [f"{module}: {line}" for name, line in found if (module, name) in names or name in own]
+        missing += [
+            f"{module}: {line}" for name, line in found
+            if name in own or ((module, name) in names and not _is_inherited(names[module, name], line))
+        ]  # fmt: skip
     assert missing == []
     assert len(names) > 500
+
+
+def _is_inherited(value: object, line: str) -> bool:
+    """Return whether the arguments of ``Class.method: argument, ...`` are documented where it overrides another one."""
+    method, _, arguments = line.partition(": ")
+    overridden = (vars(base).get(method.rpartition(".")[2]) for base in getattr(value, "__mro__", ())[1:])
+    return any(set(arguments.split(", ")) <= documented(inspect.getdoc(one) or "") for one in overridden if one)
+
+
+def test_inherited_arguments_are_those_of_the_method_that_is_overridden() -> None:
+    """A method has the documentation of the one that it overrides, and of no other."""
+    assert _is_inherited(parts.Drawer, "Drawer.is_closed: scene, q, region")
+    assert not _is_inherited(parts.Drawer, "Drawer.is_closed: scene, q, drawer")
+    assert not _is_inherited(parts.Drawer, "Drawer.other: scene, q, region")
+    assert not _is_inherited(parts.compose_domain, "compose_domain: name, parts")
 
 
 _DOCUMENTED = '''

@@ -53,8 +53,8 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
             continue
         for function in overloads:
             arguments = _arguments(function)
-            documented = _documented(text) | _with_help(function, options)
-            missing = [a for a in arguments if a not in documented]
+            known = documented(text) | _with_help(function, options)
+            missing = [a for a in arguments if a not in known]
             if len(arguments) > 1 and missing:
                 found.append(f"{name}: {', '.join(missing)}")
                 break
@@ -107,7 +107,7 @@ def _with_help(function: Function, options: Collection[str]) -> set[str]:
     }
 
 
-def _documented(text: str) -> set[str]:
+def documented(text: str) -> set[str]:
     """Return the names of the lines of all sections ``Args:`` of a docstring."""
     names: set[str] = set()
     for section in re.finditer(r"^( *)(?:Args|Attributes):\n((?:\1 +\S.*\n?|\s*\n)*)", text, re.MULTILINE):

@@ -163,6 +163,7 @@ def test_a_door_closes_what_is_behind_it() -> None:
     assert {"(shut door)", "(behind board door)", "(accessible table)"} <= shut
     assert "(accessible board)" not in shut | half
     assert not {"(shut door)", "(ajar door)"} & half
+    assert facts(loaded(parts.Drawer, parts.Door), scene, scene.configuration({"hinge": 0.0})) == shut
     assert {"(ajar door)", "(accessible board)"} <= ajar
     q = scene.configuration({"hinge": 0.0})
     before = domain.state(scene, domain.semantics.objects(scene), q)

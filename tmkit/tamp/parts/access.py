@@ -53,7 +53,10 @@ class Access(Regions):
 class _Mechanism(Access):
     """What is moved by a handle between the limits of its joint, of a class of frames."""
 
-    mechanism: ClassVar[str]
+    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield also the drawers and doors of the domain."""
+        yield from super().kinds(scene)
+        yield from ((kind, scene.frames_of_class(kind)) for kind in ("drawer", "door") if kind in self._declared.types)
 
     def limits(self, scene: SceneGraph, frame: str) -> tuple[int, float, float]:
         """Return the entry in the configuration of the joint of a drawer or door, and where that is closed and open.
@@ -62,13 +65,13 @@ class _Mechanism(Access):
             SceneError: it has no joint of its own, or one without limits.
         """
         name = scene.joint(frame).name
-        what = f"the {self.mechanism} '{frame}' has no joint of its own, so it cannot be opened"
+        what = f"the {_kind(scene, frame)} '{frame}' has no joint of its own, so it cannot be opened"
         if name in scene.joint_names:
             entry = scene.joint_names.index(name)
             lower, upper = scene.joint_limits[entry]
             if np.isfinite(upper - lower):
                 return entry, float(lower), float(upper)
-            what = f"the joint of the {self.mechanism} '{frame}' has no limits, so it is never open or closed"
+            what = f"the joint of the {_kind(scene, frame)} '{frame}' has no limits, so it is never open or closed"
         raise SceneError(what, frame=frame)
 
     def is_open(self, scene: SceneGraph, q: Configuration, frame: str) -> bool:
@@ -84,7 +87,7 @@ class _Mechanism(Access):
     def operations(self, context: ActionContext, arm: Manipulator, frame: str, *, is_opened: bool) -> Iterator[Operate]:
         """Yield ways to take the handle: along the way in which it closes first."""
         scene, q = context.scene, context.q
-        handle = _handle(scene, frame, self.mechanism)
+        handle = _handle(scene, frame)
         entry, closed, opened = self.limits(scene, frame)
         moved = np.array(q)
         moved[entry] = opened
@@ -110,7 +113,6 @@ class Drawer(_Mechanism):
     the lower limit of its joint and open at the upper one.
     """
 
-    mechanism = "drawer"
     pddl: ClassVar[str] = """
     (:types drawer - region)
     (:predicates (closed ?d - drawer))
@@ -124,33 +126,17 @@ class Drawer(_Mechanism):
       :effect (and (closed ?d) (not (accessible ?d))))
     """
 
-    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield also the drawers."""
-        yield from super().kinds(scene)
-        yield "drawer", scene.frames_of_class("drawer")
-
     def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
         """Return also the drawers."""
         return _last(super().region_frames(scene), scene.frames_of_class("drawer"))
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the drawer that is the parent of an object, or the region that it is on.
-
-        Args:
-            scene: the scene.
-            object: frame of the object.
-        """
+        """Return the drawer that is the parent of an object, or the region that it is on."""
         parent = str(scene.parent(object))
         return parent if parent in scene.frames_of_class("drawer") else super().region_of(scene, object)
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
-        """Return whether a region is a drawer that is not open.
-
-        Args:
-            scene: the scene.
-            q: (n_joints,) configuration.
-            region: frame of the region.
-        """
+        """Return whether a region is a drawer that is not open."""
         if region in scene.frames_of_class("drawer") and not self.is_open(scene, q, region):
             return True
         return super().is_closed(scene, q, region)
@@ -160,14 +146,7 @@ class Drawer(_Mechanism):
         yield from ((frame,) for frame in scene.frames_of_class("drawer") if self.is_shut(scene, q, frame))
 
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
-        """Yield places in random order: those nearest to where the object is now are all under the open drawer.
-
-        Args:
-            context: where the action is to be carried out.
-            arm: the arm.
-            object: frame of the object.
-            region: frame of the region.
-        """
+        """Yield places in random order: those nearest to where the object is now are all under the open drawer."""
         found = list(islice(super().places(context, arm, object, region), _PLACEMENTS))
         yield from (found[index] for index in context.rng.permutation(len(found)))
 
@@ -188,7 +167,6 @@ class Door(_Mechanism):
     the boards of a cabinet.
     """
 
-    mechanism = "door"
     pddl: ClassVar[str] = """
     (:types door - object)
     (:predicates
@@ -204,11 +182,6 @@ class Door(_Mechanism):
       :precondition (and (ajar ?d) (handempty ?arm))
       :effect (and (shut ?d) (not (ajar ?d)) (forall (?r - region) (when (behind ?r ?d) (not (accessible ?r))))))
     """
-
-    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield also the doors."""
-        yield from super().kinds(scene)
-        yield "door", scene.frames_of_class("door")
 
     def facts_shut(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the doors that are shut."""
@@ -226,13 +199,7 @@ class Door(_Mechanism):
             yield from ((region, door) for region in regions if scene.parent(region) == scene.parent(door))
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
-        """Return whether a region is behind a door that is not open.
-
-        Args:
-            scene: the scene.
-            q: (n_joints,) configuration.
-            region: frame of the region.
-        """
+        """Return whether a region is behind a door that is not open."""
         doors = scene.frames_of_class("door")
         if any(scene.parent(region) == scene.parent(door) and not self.is_open(scene, q, door) for door in doors):
             return True
@@ -301,25 +268,14 @@ class ContainerWithLid(Access):
         return parent if is_on_top else None
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
-        """Return the container in which an object lies, or the region that it is on; None for a lid in its place.
-
-        Args:
-            scene: the scene.
-            object: frame of the object.
-        """
+        """Return the container in which an object lies, or the region that it is on; None for a lid in its place."""
         parent = str(scene.parent(object))
         if self.covered_by(scene, object) is not None:
             return None
         return parent if parent in scene.frames_of_class("container") else super().region_of(scene, object)
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
-        """Return whether a region is a container with a lid on it.
-
-        Args:
-            scene: the scene.
-            q: (n_joints,) configuration.
-            region: frame of the region.
-        """
+        """Return whether a region is a container with a lid on it."""
         if any(self.covered_by(scene, child) == region for child in scene.children(region)):
             return True
         return super().is_closed(scene, q, region)
@@ -339,11 +295,17 @@ class ContainerWithLid(Access):
         yield from in_the_middle(context, lid, container, arm=arm if len(self.arms) > 1 else None)
 
 
-def _handle(scene: SceneGraph, frame: str, kind: str) -> str:
+def _kind(scene: SceneGraph, frame: str) -> str:
+    return "door" if "door" in scene.classes(frame) else "drawer"
+
+
+def _handle(scene: SceneGraph, frame: str) -> str:
     for inner in scene.subtree(frame):
         if "handle" in scene.classes(inner):
             return str(inner)
-    raise SceneError(f"the {kind} '{frame}' has no handle: no descendant has the class 'handle'", frame=frame)
+    raise SceneError(
+        f"the {_kind(scene, frame)} '{frame}' has no handle: no descendant has the class 'handle'", frame=frame
+    )
 
 
 def _last(regions: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

@@ -54,12 +54,7 @@ class TwoArms(Regions):
         self.arms = {pddl_name(arm.name): arm for arm in manipulators}
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action, each also after the other arms have gone out of its way.
-
-        Args:
-            action: the action.
-            context: where the action is to be carried out.
-        """
+        """Yield ways to carry out an action, each also after the other arms have gone out of its way."""
         away = [arm for name, arm in self.arms.items() if name not in action.arguments and not _is_ready(context, arm)]
         aside = [MoveTo(arm.ready, "out of the way", arm=arm.name) for arm in away]
         for candidate in super().candidates(action, context):

@@ -112,11 +112,6 @@ class DomainPart(DomainSemantics):
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
         """Return the facts that the parts derive from a scene.
 
-        Args:
-            scene: the scene.
-            objects: the PDDL objects of the start with their types.
-            q: (n_joints,) configuration.
-
         Raises:
             SceneError: the scene cannot be described in the domain's predicates.
         """
@@ -125,12 +120,7 @@ class DomainPart(DomainSemantics):
         return State(self.fact(name, *arguments) for name, facts in derived for arguments in facts(scene, q))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield ways to carry out an action, best first: those of the part that declares it.
-
-        Args:
-            action: the action.
-            context: where the action is to be carried out.
-        """
+        """Yield ways to carry out an action, best first: those of the part that declares it."""
         name = self._declared.own_actions.get(action.name, action.name)
         frames = {**self.frames(context.scene), **self.arms}
         arguments = [frames[argument] for argument in action.arguments]

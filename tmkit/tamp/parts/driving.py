@@ -66,13 +66,7 @@ class Driving(Regions):
         yield (self._location(scene, q),)
 
     def placement_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
-        """Return where the objects of these frames are, and the base: on both depends what the arm reaches.
-
-        Args:
-            frames: the frames.
-            state: the facts that hold.
-            scene: the scene.
-        """
+        """Return where the objects of these frames are, and the base: on both depends what the arm reaches."""
         return (*super().placement_facts(frames, state, scene), *(fact for fact in state if self.word(fact) == "at"))
 
     def _location(self, scene: SceneGraph, q: Configuration) -> str:

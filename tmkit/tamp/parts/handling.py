@@ -23,7 +23,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.domains.semantics import Handled
 from tmkit.tamp.domains.tabletop import footprint, pick_candidates, shape_bounds, standing_pose, turns_nearest_first
-from tmkit.tamp.parts.regions import Arguments, Regions
+from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
 
 _OVERHANG = 2e-4  # metres that a footprint may reach beyond its region
 _INSIDE = 0.005  # metres that a pushed footprint keeps from the edge of its region, where there is room
@@ -58,10 +58,6 @@ class Pushing(Regions):
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the smallest region that an object is on with all of its footprint, else its parent.
 
-        Args:
-            scene: the scene.
-            object: frame of the object.
-
         Raises:
             SceneError: there is none.
         """
@@ -80,22 +76,12 @@ class Pushing(Regions):
         return parent
 
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
-        """Yield nothing: what no hand holds is pushed, and regions reach beyond edges.
-
-        Args:
-            goal_facts: facts that hold in every state that satisfies the goal.
-            scene: the scene.
-        """
+        """Yield nothing: what no hand holds is pushed, and regions reach beyond edges."""
         del goal_facts, scene
         yield from ()
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
-        """Yield nothing: no object has to be picked.
-
-        Args:
-            goal_facts: facts that hold in every state that satisfies the goal.
-            scene: the scene.
-        """
+        """Yield nothing: no object has to be picked."""
         del goal_facts, scene
         yield from ()
 
@@ -111,14 +97,7 @@ class Pushing(Regions):
                 yield Sequence(pushes, object=object)
 
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
-        """Yield places within a region, in turn with those at which an object overhangs: room for a finger below.
-
-        Args:
-            context: where the action is to be carried out.
-            arm: the arm.
-            object: frame of the object.
-            region: frame of the region.
-        """
+        """Yield places within a region, in turn with those at which an object overhangs: room for a finger below."""
         del arm
         scene = context.scene
         inside = (Place.at(object, placement) for placement in context.placements(object, region))
@@ -159,10 +138,7 @@ class Pouring(Regions):
       :effect (and (filled ?into) (empty ?x) (not (filled ?x)) (not (empty ?into))))
     """
 
-    def facts_filled(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is filled."""
-        del q
-        yield from ((frame,) for frame in movable_frames(scene) if "filled" in scene.classes(frame))
+    facts_filled = class_facts("filled")
 
     def facts_empty(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield what is not."""
@@ -170,13 +146,7 @@ class Pouring(Regions):
         yield from ((frame,) for frame in movable_frames(scene) if "filled" not in scene.classes(frame))
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Frames[str]) -> Iterator[Fact]:
-        """Yield also that a stated vessel is to be filled, if it is in the goal scene.
-
-        Args:
-            scene: the scene.
-            objects: the PDDL objects of the start with their types.
-            stated: the frames whose places the goal states.
-        """
+        """Yield also that a stated vessel is to be filled, if it is in the goal scene."""
         yield from super().goal_facts(scene, objects, stated)
         yield from (self.fact("filled", frame) for frame in stated if "filled" in scene.classes(frame))
 

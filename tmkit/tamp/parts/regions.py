@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -193,11 +193,6 @@ class Regions(DomainPart):
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield on which region each stated object is to be, or that a hand is to hold it.
 
-        Args:
-            scene: the scene.
-            objects: the PDDL objects of the start with their types.
-            stated: the frames whose places the goal states.
-
         Raises:
             SceneError: an object that is in no region of the start and not in a hand.
         """
@@ -264,12 +259,7 @@ class Regions(DomainPart):
         return tuple(region for region in self.region_frames(scene) if pddl_name(region) == fact.arguments[1])
 
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
-        """Yield proofs that a goal is impossible: regions too small for their objects, objects no hand can hold.
-
-        Args:
-            goal_facts: facts that hold in every state that satisfies the goal.
-            scene: the scene.
-        """
+        """Yield proofs that a goal is impossible: regions too small for their objects, objects no hand can hold."""
         objects, facts = pddl_names(movable_frames(scene)), tuple(goal_facts)
         together: dict[str, dict[str, Fact]] = {}
         for fact in facts:
@@ -294,12 +284,7 @@ class Regions(DomainPart):
         yield from filter(None, (*crowds, *(proofs[0] for proofs in held if all(proofs))))
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
-        """Yield objects that are on no region where a fact wants them, and in no hand.
-
-        Args:
-            goal_facts: facts that hold in every state that satisfies the goal.
-            scene: the scene.
-        """
+        """Yield objects that are on no region where a fact wants them, and in no hand."""
         objects, held = pddl_names(movable_frames(scene)), self.held(scene).values()
         for fact in goal_facts:
             is_held = self.word(fact) == "holding"  # of an arm, in a domain of several
@@ -309,6 +294,22 @@ class Regions(DomainPart):
             places = self.places_for(fact, scene)
             if is_held or (places and self.region_of(scene, object) not in places):
                 yield Handled(object, fact, places)
+
+
+def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, SceneGraph, Configuration], Arguments]:
+    """Return the method of a part that yields the objects of a class, or the regions.
+
+    Args:
+        name: the class.
+        of_regions: whether regions are meant.
+    """
+
+    def facts(self: Regions, scene: SceneGraph, q: Configuration) -> Arguments:
+        del q
+        frames = self.region_frames(scene) if of_regions else movable_frames(scene)
+        yield from ((frame,) for frame in frames if name in scene.classes(frame))
+
+    return facts
 
 
 @incremental

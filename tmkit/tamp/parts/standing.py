@@ -31,10 +31,6 @@ class Slots(Regions):
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the region that is the parent of an object.
 
-        Args:
-            scene: the scene.
-            object: frame of the object.
-
         Raises:
             SceneError: there is none, or it leans, floats, or stands beside it.
         """
@@ -58,23 +54,11 @@ class Slots(Regions):
         yield from ((region,) for region in self.region_frames(scene) if region not in taken)
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
-        """Yield objects that have to be picked; their footprints need no room on regions.
-
-        Args:
-            goal_facts: facts that hold in every state that satisfies the goal.
-            scene: the scene.
-        """
+        """Yield objects that have to be picked; their footprints need no room on regions."""
         yield from (replace(one, regions=()) for one in super().handled(goal_facts, scene))
 
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
-        """Yield quarter turns in the middle of a region, the one that turns the object least first.
-
-        Args:
-            context: where the action is to be carried out.
-            arm: the arm.
-            object: frame of the object.
-            region: frame of the region.
-        """
+        """Yield quarter turns in the middle of a region, the one that turns the object least first."""
         yield from in_the_middle(context, object, region, arm=arm if len(self.arms) > 1 else None)
 
 
@@ -103,10 +87,6 @@ class Stacking(Regions):
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the region that an object is on; None for one that is stacked.
-
-        Args:
-            scene: the scene.
-            object: frame of the object.
 
         Raises:
             SceneError: it is on none, or does not stand as it should.

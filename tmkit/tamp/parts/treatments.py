@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,8 +12,8 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Chan
 from tmkit.pddl import Fact
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames
-from tmkit.tamp.parts.regions import Arguments, Regions
+from tmkit.robots import Manipulator
+from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
 
 _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
 
@@ -47,29 +47,12 @@ class Treatment(Regions):
 
     Attributes:
         made_by: the classes of regions by the classes, and predicates, that objects gain there.
-        done_at: the predicates of such regions by their classes.
     """
 
     made_by: ClassVar[Mapping[str, str]] = {}
-    done_at: ClassVar[Mapping[str, str]] = {}
-
-    def of_class(self, scene: SceneGraph, name: str, frames: Iterable[str]) -> Arguments:
-        """Yield those of some frames that have a class.
-
-        Args:
-            scene: the scene.
-            name: the class.
-            frames: the frames.
-        """
-        yield from ((frame,) for frame in frames if name in scene.classes(frame))
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
-        """Return the regions on one of which an object must be for a fact about it to become true.
-
-        Args:
-            fact: the fact.
-            scene: the scene.
-        """
+        """Return the regions on one of which an object must be for a fact about it to become true."""
         made_by = {word: kind for part in reversed(type(self).__mro__) for word, kind in _made_by(part).items()}
         kind = made_by.get(self.word(fact))
         if kind is None:
@@ -77,13 +60,7 @@ class Treatment(Regions):
         return tuple(region for region in self.region_frames(scene) if kind in scene.classes(region))
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
-        """Yield also what each stated object is to be.
-
-        Args:
-            scene: the scene.
-            objects: the PDDL objects of the start with their types.
-            stated: the frames whose places the goal states.
-        """
+        """Yield also what each stated object is to be."""
         yield from super().goal_facts(scene, objects, stated)
         words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
         yield from (self.fact(word, frame) for frame in stated for word in words if word in scene.classes(frame))
@@ -103,15 +80,8 @@ class Washing(Treatment):
       :effect (clean ?x))
     """
 
-    def facts_washes(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the sinks."""
-        del q
-        yield from self.of_class(scene, "sink", self.region_frames(scene))
-
-    def facts_clean(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is clean."""
-        del q
-        yield from self.of_class(scene, "clean", movable_frames(scene))
+    facts_washes = class_facts("sink", of_regions=True)
+    facts_clean = class_facts("clean")
 
     def do_clean(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
@@ -133,15 +103,8 @@ class Cooking(Treatment):
       :effect (and (cooked ?x) (not (clean ?x))))
     """
 
-    def facts_heats(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the stoves."""
-        del q
-        yield from self.of_class(scene, "stove", self.region_frames(scene))
-
-    def facts_cooked(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is cooked."""
-        del q
-        yield from self.of_class(scene, "cooked", movable_frames(scene))
+    facts_heats = class_facts("stove", of_regions=True)
+    facts_cooked = class_facts("cooked")
 
     def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
