@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from support.blocks import blocks_scene
 from support.gantry import GANTRY
@@ -122,6 +123,28 @@ def test_a_slot_has_room_for_one() -> None:
     both = both.set_shapes("b", scene.shapes("a"))
     with pytest.raises(SceneError, match="'a' and 'b' stand both on 'table'"):
         facts(loaded(parts.Slots), both)
+
+
+def test_a_box_is_turned_upside_down_and_back() -> None:
+    """Which way up a box is, its z axis says; on its side it is neither."""
+    scene = tk.load_scene("panda_table")
+    box, pose = AttachedShape(Box([0.05, 0.05, 0.16])), Pose([-0.05, 0.1, 0.105])
+    scene = scene.add_frame("box", "table", pose=pose, joint=Free(), classes=["movable"], shapes=[box])
+    domain = parts.compose_domain("turning", [parts.Stacking, parts.Orientation])
+    plan = tk.plan(scene, domain=domain, goal="(upside-down box)").plan
+    assert plan is not None
+    assert [action.name for action in plan.actions] == ["pick", "place-upside-down"]
+    assert plan.final_scene.local_pose("box").rotate([0.0, 0.0, 1.0])[2] < -0.999
+    assert tk.validate_plan(plan, domain=domain).is_valid
+    assert tk.simulate(plan).is_successful
+    back = tk.plan(plan.final_scene, plan.final_q, domain=domain, goal=scene, robot="panda").plan
+    assert back is not None
+    assert back.goal == "(and (on box table) (upright box))"
+    assert [action.name for action in back.actions] == ["pick", "place"]
+    semantics = load_planning_domain(domain, manipulator=tk.load_manipulator("panda"))
+    lying = scene.set_pose("box", Pose.from_rpy([-0.05, 0.1, 0.05], [np.pi / 2, 0.0, 0.0]))
+    assert facts(semantics, lying) == {"(on box table)", "(clear box)", "(handempty)"}
+    assert facts(semantics, scene) == {"(on box table)", "(clear box)", "(handempty)", "(upright box)"}
 
 
 def boxed() -> SceneGraph:

@@ -31,7 +31,7 @@ class Access(Regions):
 
     pddl: ClassVar[str] = """
     (:predicates (accessible ?r - region))   ; the hand reaches in: the drawer is open, the lid is off
-    (:extend (pick place) :precondition (accessible ?r))
+    (:extend (pick place place-upside-down) :precondition (accessible ?r))
     """
 
     def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:

@@ -49,7 +49,7 @@ class Driving(Regions):
       :parameters (?from - location ?to - location)
       :precondition (at ?from)
       :effect (and (at ?to) (not (at ?from)) (increase (total-cost) 1)))
-    (:extend (pick place) :precondition (at ?r))
+    (:extend (pick place place-upside-down) :precondition (at ?r))
     """
 
     def __init__(self, manipulator: Manipulator, base: Manipulator) -> None:

@@ -15,6 +15,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.manipulation.actions.pick_place import HandMotion
+from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.placements.stable_faces import resting_height
 from tmkit.manipulation.racks import RACK, rests
 from tmkit.pddl import Fact
@@ -236,8 +237,23 @@ class Regions(DomainPart):
             object: frame of the object.
             region: frame of the region.
         """
+        named = None if len(self.arms) == 1 else arm.name
+        yield from self.resting(context, arm, object, region, context.placements(object, region, arm=named))
+
+    def resting(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str, placements: Iterable[Placement]
+    ) -> Iterator[Place]:
+        """Yield those of some placements at which an object is on a region, and on no smaller one.
+
+        Args:
+            context: where the action is to be carried out.
+            arm: the arm.
+            object: frame of the object.
+            region: frame of the region.
+            placements: the placements.
+        """
         scene, named = context.scene, None if len(self.arms) == 1 else arm.name
-        for placement in context.placements(object, region, arm=named):
+        for placement in placements:
             resting = scene.reparent(object, placement.support, pose=placement.support_from_object)
             try:
                 found = self.region_of(resting, object)

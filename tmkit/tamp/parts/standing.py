@@ -25,7 +25,7 @@ class Slots(Regions):
     pddl: ClassVar[str] = """
     (:predicates (free ?r - region))         ; nothing stands on ?r
     (:extend (pick) :effect (free ?r))
-    (:extend (place) :precondition (free ?r) :effect (not (free ?r)))
+    (:extend (place place-upside-down) :precondition (free ?r) :effect (not (free ?r)))
     """
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
@@ -82,7 +82,7 @@ class Stacking(Regions):
       :effect (and (holding ?arm ?x) (clear ?y) (not (stacked ?x ?y)) (not (clear ?x)) (not (handempty ?arm))))
     (:extend (pick uncover push) :precondition (clear ?x))
     (:extend (pick uncover) :effect (not (clear ?x)))
-    (:extend (place cover) :effect (clear ?x))
+    (:extend (place place-upside-down cover) :effect (clear ?x))
     """
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:

@@ -24,7 +24,8 @@ class Home(Regions):
     pddl: ClassVar[str] = """
     (:predicates (athome ?arm - arm))        ; the arm is at its ready configuration
     (:action move-home :parameters (?arm - arm) :precondition (and) :effect (athome ?arm))
-    (:extend (pick place stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
+    (:extend
+      (pick place place-upside-down stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
       :effect (not (athome ?arm)))
     (:extend-any (hand-over) :effect (and (not (athome ?giver)) (not (athome ?taker))))
     """
