@@ -9,12 +9,12 @@ import sys
 import pytest
 from support.task_problems import load
 
-from tmkit._support.time_limits import check_time, time_limit
+from tmkit._support.limits import check_time, time_limit
 from tmkit.errors import TimeLimitError
 from tmkit.pddl import Problem, parse_problem, validate_task_plan
 from tmkit.tamp.domains.infeasibility import necessary_facts
 from tmkit.task_planning import FastDownward, TaskPlanStatus
-from tmkit.task_planning.breadth_first import Exploration
+from tmkit.task_planning.step_bounds import Exploration
 
 MANY = " ".join(f"?v{i}" for i in range(12))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from tmkit.cli import ExitCode
 from tmkit.cli.common import (
     errors_about,
     fail,
@@ -21,7 +22,6 @@ from tmkit.cli.common import (
     say,
     write_json,
 )
-from tmkit.cli.exit_codes import ExitCode
 from tmkit.errors import MissingExtraError, OutputError, SceneError, TmkitError
 
 

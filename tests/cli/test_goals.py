@@ -12,7 +12,7 @@ import pytest
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli.goals import wanted_goals
+from tmkit.cli.inputs import wanted_goals
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
 from tmkit.plans import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 

@@ -12,8 +12,7 @@ import pytest
 from support.terminal import on_terminal
 
 from tmkit.cli import reporting
-from tmkit.cli.commands import command_line
-from tmkit.cli.examples import EXAMPLES
+from tmkit.cli.commands import EXAMPLES, command_line
 from tmkit.tamp import ImprovementProgress, PlanningProgress
 
 PLAN = ("plan", "panda_table", "blocks2", "--goal")

@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from tmkit.cli.watching import check_again
+from tmkit.cli.scenes import check_again
 from tmkit.errors import MissingFileError
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit.cli.goals import wanted_goals
+from tmkit.cli.inputs import wanted_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
 from tmkit.formats import read_tmp, scene_from_dict, scene_to_dict
-from tmkit.formats.mesh.array_files import read_points
+from tmkit.formats.json.shapes import read_points
 from tmkit.robots import manipulator_from_srdf
 from tmkit.tamp import load_tmp_plan
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tmkit._support.import_notes import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.formats import load_scene, scene_cache
 from tmkit.formats.mesh import meshes
 from tmkit.formats.scene_cache import SceneCache

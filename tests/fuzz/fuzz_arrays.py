@@ -10,7 +10,7 @@ import trimesh
 from engine import Target, main
 from PIL import Image
 
-from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
+from tmkit.formats.json.shapes import npy_bytes, read_heights, read_points
 
 HEADER = b"""
 { } ( ) , : 'descr' 'fortran_order' 'shape' '<f8' '>f4' '|O' '<U9' '<m8[s]' '<i8' '<c16' True False None (3,) (3L,)

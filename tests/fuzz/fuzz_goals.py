@@ -7,8 +7,7 @@ from pathlib import Path
 
 from engine import Target, main
 
-from tmkit.cli.goals import wanted_goals
-from tmkit.cli.start import start_configuration
+from tmkit.cli.inputs import start_configuration, wanted_goals
 from tmkit.formats import load_goal_scene, load_scene
 
 GOALS = [

@@ -10,7 +10,7 @@ from fuzz_robray import STL
 from fuzz_urdf import OBJ
 
 from tmkit.formats import load_scene
-from tmkit.formats.gltf.writer import gltf_from_scene
+from tmkit.formats.gltf.scene import gltf_from_scene
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, read_mesh
 from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
 

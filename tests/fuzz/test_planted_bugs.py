@@ -39,13 +39,13 @@ def harness(name: str) -> list[Target]:
 PLACES = {
     "robray": "tmkit.formats.robray.reader.did_you_mean",
     "urdf": "tmkit._support.xml.nearest_name",
-    "srdf": "tmkit.formats.srdf.reader.did_you_mean",
+    "srdf": "tmkit.formats.srdf.files.did_you_mean",
     "toml": "tmkit.robots.manipulator.did_you_mean",
     "json": "tmkit.formats.json.reading.did_you_mean",
     "pddl": "tmkit.pddl.parsing.source.Source._unbalanced",
     "plans": "tmkit.formats.json.reading.did_you_mean",
     "meshes": "tmkit.formats.mesh.meshes.logger.debug",
-    "arrays": "tmkit.formats.mesh.array_files._first_line",
+    "arrays": "tmkit.formats.json.shapes._first_line",
     "goals": "tmkit.formats.json.reading.did_you_mean",
 }
 

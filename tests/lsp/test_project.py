@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
-from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.mesh.package_uris import real_path
 from tmkit.lsp.project import Project, all_findings, meaning_of, syntax_findings
 from tmkit.lsp.text_index import LANGUAGES, TextIndex
 

@@ -9,7 +9,7 @@ import pytest
 from support.gantry import gantry_scene
 
 from tmkit.errors import SimulationError
-from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
+from tmkit.formats.mesh.solids import mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, Box, Free, HeightField, Mesh, Plane, PointCloud, SceneGraph, Shape, Sphere
 from tmkit.simulation import Simulation
 from tmkit.simulation.camera import fit_camera

@@ -6,7 +6,7 @@ import os
 import resource
 from pathlib import Path
 
-from tmkit.task_planning import translator
+from tmkit.task_planning import fast_downward_process as translator
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 

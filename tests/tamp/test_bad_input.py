@@ -16,7 +16,7 @@ from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli import ExitCode
 from tmkit.errors import ArgumentError, ConfigurationError, SamplerError, SceneError, TaskError, TaskPlannerError
 from tmkit.manipulation import (
     Grasp,

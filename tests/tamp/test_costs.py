@@ -14,7 +14,7 @@ from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli import ExitCode
 from tmkit.errors import ConfigurationError, CostError, FileFormatError
 from tmkit.plans import Plan, PlanStep, SegmentKind, TimedMotion, execute, execute_step
 from tmkit.plans.plan_file import plan_to_dict

@@ -20,7 +20,7 @@ from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation import ActionContext, Candidate
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
-from tmkit.pddl.partial_order import by_turns, interference
+from tmkit.pddl.schedules import by_turns, interference
 from tmkit.plans import Plan, Schedule
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose

@@ -15,7 +15,7 @@ from support.tamp_problems import PROBLEMS, TampProblem
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli import ExitCode
 from tmkit.plans import ArmAt
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, SearchTree

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.pddl import GroundAction, parse_domain, parse_problem, validate_task_plan
-from tmkit.task_planning.action_elimination import without_redundant_steps
+from tmkit.task_planning.schedule import without_redundant_steps
 
 DOMAIN = parse_domain("""
 (define (domain rooms)

@@ -12,7 +12,7 @@ from support.task_problems import DATA, blocks_world
 
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl import load_domain
-from tmkit.task_planning import encoding as encodings, translator
+from tmkit.task_planning import encoding as encodings, fast_downward_process as translator
 from tmkit.task_planning.encoding import Encoding
 
 PLACES = load_domain(DATA / "places" / "domain.pddl")

@@ -23,13 +23,7 @@ _LONGEST_VALUE = 60  # characters of a received value that are shown
 def check_argument(
     value: object, expected: type | tuple[type, ...], name: str, *, function: str, hint: str = "", words: str = ""
 ) -> None:
-    """Raise an :class:`~tmkit.errors.ArgumentError` unless ``value`` is an instance of ``expected``.
-
-    Args:
-        function: the function as users write it, e.g. ``tk.plan``.
-        hint: what to do instead, added to the message.
-        words: what is expected, in place of the names of the types.
-    """
+    """Raise an ``ArgumentError`` unless ``value`` is an instance of ``expected``, or of what ``words`` say."""
     if isinstance(value, expected):
         return
     types = expected if isinstance(expected, tuple) else (expected,)
@@ -56,13 +50,9 @@ def degrees_hint(value: float) -> str:
 
 
 def argument_error(function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> ArgumentError:
-    """Return the error for a call of a bound function that fits none of its signatures.
-
-    Args:
-        function: the bound function or method; its ``__nb_signature__`` lists the overloads.
-        positional: the positional arguments; the first of a constructor is None.
-    """
-    name = _public_name(function)
+    """Return the error for a call of a bound function that fits none of its ``__nb_signature__``."""
+    parts: list[str] = function.__qualname__.split(".")  # as users write it: the class for a constructor
+    name = parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
     failures = [_failure(signature, name, positional, keywords) for signature in _signatures(function)]
     # Of several overloads, the one that most of the arguments fit is the one that was meant.
     return max(failures, key=lambda failure: failure[0])[1]
@@ -106,18 +96,11 @@ def _spelling(name: str, signature: inspect.Signature) -> str:
 
 
 def _mismatch(function: str, name: str, expected: str, value: object, hint: str) -> ArgumentError:
-    """Return the error for one argument of a wrong type."""
     shown = repr(value)
     shown = shown if len(shown) <= _LONGEST_VALUE and "\n" not in shown else ""
     received = "None" if value is None else _with_article(type(value).__name__) + (f" ({shown})" if shown else "")
     message = f"{function}(): '{name}' must be {expected}, not {received}" + (f"; {hint}" if hint else "")
     return ArgumentError(message, function=function, argument=name, expected=expected, received=type(value).__name__)
-
-
-def _public_name(function: Any) -> str:
-    """Return a function's name as users write it: the class for a constructor, else its last part."""
-    parts: list[str] = function.__qualname__.split(".")
-    return parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
 
 
 def _signatures(function: Any) -> Iterator[inspect.Signature]:
@@ -189,7 +172,6 @@ _BUILTIN_WORDS = {"str": "a string", "float": "a number", "int": "an integer", "
 
 
 def _words(annotation: ast.expr | None) -> str:
-    """Return an annotation in words."""
     match annotation:
         case ast.BinOp(left=left, right=right):
             return f"{_words(left)} or {_words(right)}"
@@ -238,7 +220,6 @@ def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> 
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of an array or of nested sequences."""
     if hasattr(value, "shape"):
         return tuple(value.shape)
     if isinstance(value, Sequence) and not isinstance(value, str) and value:

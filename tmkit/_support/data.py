@@ -52,7 +52,10 @@ def data_path(name: str) -> Path:
             candidate = root.joinpath(*parts)
             if os.path.exists(candidate):
                 return candidate
-    near = nearest_name(name, _data_names())
+    found = {
+        f"{kind}/{entry}" for root in data_roots() for kind in ("domains", "scenes") for entry in _names_in(root / kind)
+    }
+    near = nearest_name(name, sorted(entry for entry in found if "/." not in entry))
     hint = f"; did you mean '{near}'?" if near is not None else ""
     raise MissingFileError(f"tmkit has no data named '{name}'{hint}", path=name, nearest=near)
 
@@ -134,12 +137,3 @@ def _names_in(folder: Path) -> list[str]:
         return sorted(entry.name for entry in folder.iterdir())
     except OSError:
         return []
-
-
-def _data_names() -> list[str]:
-    """Return the names, up to two levels deep, of everything that travels with tmkit."""
-    names: set[str] = set()
-    for root in data_roots():
-        for kind in ("domains", "scenes"):
-            names.update(f"{kind}/{entry}" for entry in _names_in(root / kind) if not entry.startswith("."))
-    return sorted(names)

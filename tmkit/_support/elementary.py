@@ -94,16 +94,7 @@ def erf(x: float) -> float:
 
 
 def power(base: float, exponent: float) -> float | complex:
-    """Return a power, rounded once, in some 20 us; complex where ``base**exponent`` is.
-
-    Args:
-        base: finite numbers.
-        exponent: finite numbers.
-
-    Raises:
-        ZeroDivisionError: a negative power of zero.
-        OverflowError: a number that is too large.
-    """
+    """Return a power of finite numbers, rounded once, in some 20 us; complex where ``base**exponent`` is."""
     roughly: float | complex = base**exponent
     if isinstance(roughly, complex) or base == 0.0 or roughly == 0.0 or not math.isfinite(roughly):
         return roughly
@@ -112,10 +103,6 @@ def power(base: float, exponent: float) -> float | complex:
 
 
 def eigen(matrix: ArrayLike) -> tuple[Array, Array]:
-    """Return eigenvalues (n,), ascending, and eigenvectors as columns (n, n) of a symmetric matrix (n, n).
-
-    Raises:
-        ConfigurationError: a matrix that is not square, or numbers that are not finite.
-    """
+    """Return eigenvalues (n,), ascending, and eigenvectors as columns (n, n) of a finite symmetric matrix (n, n)."""
     values, vectors = symmetric_eigen(matrix)
     return values, vectors.T

@@ -59,7 +59,6 @@ class _Sender(logging.handlers.QueueHandler):
         self._results = results
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Send a record."""
         _send(self._results, "log", record)
 
 

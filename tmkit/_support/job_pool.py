@@ -52,19 +52,9 @@ def first_in_order(
 ) -> tuple[Result, ...]:  # fmt: skip
     """Do jobs until one decides, several at a time; return the results up to that one, in order, or all.
 
-    Args:
-        work: does a job; a function of a module, since it is found by its name in another process. What it passes to
-            its second argument reaches ``on_message``.
-        jobs: what to do, in order of preference; they and their results can be pickled.
-        decides: whether a result ends the search.
-        processes: how many jobs are done at a time; with 1, here and one after the other.
-        on_message: told the number of a job and what it passed, in this thread.
-        name: what to call a job in messages.
-
-    Raises:
-        ConfigurationError: ``processes`` is not positive, or something cannot be pickled.
-        WorkerError: a worker was killed or broke before its result.
-        Exception: what a job raised, when no job before it decides.
+    Jobs, results and ``work``, which is a function of a module, are pickled. ``work`` passes messages to its second
+    argument; ``on_message`` gets them in this thread with the number of the job. What a job raises is raised when none
+    before it decides; a worker that is killed is a :class:`WorkerError`.
     """
     if processes < 1:
         raise ConfigurationError(f"processes must be at least 1, not {processes}")
@@ -130,7 +120,6 @@ class _Worker:
         return message
 
     def end(self) -> None:
-        """End the process, whatever it does."""
         asked = time.monotonic()
         while self.process.poll() is None:
             is_patient = time.monotonic() - asked < _PATIENCE
@@ -233,7 +222,6 @@ class _Race(Generic[Job, Result]):
         raise WorkerError(f"the process for {self.name(worker.number)} {ending}{said}", output=written)
 
     def end_all(self) -> None:
-        """End every worker that still runs."""
         for worker in self.running.values():
             if worker.process.poll() is None:
                 worker.process.send_signal(signal.SIGTERM)

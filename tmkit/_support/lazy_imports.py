@@ -21,10 +21,7 @@ _IMPORT = re.compile(r"^    from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILI
 
 
 class _LazyPackage(ModuleType):
-    """A package in which a name may also be that of the submodule that defines it.
-
-    Python sets a submodule as an attribute once it is imported, which would take the place of the name.
-    """
+    """A package whose names stay when Python sets a submodule of the same name as an attribute."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (isinstance(value, ModuleType) and name in self.__dict__["_lazy_modules"]()):
@@ -32,11 +29,7 @@ class _LazyPackage(ModuleType):
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of the package ``__name__`` whose names are imported on first use.
-
-    A public submodule is imported on first use too: ``tmkit.relations`` needs no import statement of its own. A name of
-    the package goes before a submodule of that name.
-    """
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names, then submodules, on first use."""
     modules: dict[str, str] = {}
 
     def names_and_modules() -> dict[str, str]:

@@ -4,19 +4,29 @@
 :class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.
 
 Invariant: no more than the limit (plus one byte) is ever read.
+
+Time limits are over work that is done in Python. How long a formula takes to judge, or a task to be taken apart, is not
+known before. So whatever can grow calls :func:`check_time` now and then, and a caller with a time limit does the work
+within a block of :func:`time_limit`. Outside of all blocks the check does nothing.
+
+Invariants: a limit only stops work, by an error, and changes no result; blocks may be nested, and the earliest end
+counts. A block holds for its thread and what is called in it, not for threads that are begun in it.
 """
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from tmkit.errors import FileFormatError
+from tmkit.errors import FileFormatError, TimeLimitError
 
 _MEGABYTE = 1_000_000
 files_seen: ContextVar[set[str] | None] = ContextVar("files_seen", default=None)
@@ -26,27 +36,18 @@ _SYSTEM = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, er
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """How much a file may ask for.
+    """How much a file may ask for."""
 
-    Attributes:
-        text_bytes: size of a URDF or SRDF file, and of other texts.
-        robray_bytes: size of a robray file with all that it includes, whose reader takes some seconds a megabyte.
-        toml_bytes: size of a robot description, whose reader takes time that grows with the square of a key's length.
-        json_bytes: size of a JSON scene or plan, which may hold meshes.
-        mesh_bytes: size of a file of a mesh, of points or of heights.
-        mesh_triangles: triangles of one mesh.
-        points: points of one cloud, or heights of one field.
-        frames: frames of one scene, those of all files of a load together.
-    """
-
-    text_bytes: int = 32 * _MEGABYTE
+    text_bytes: int = 32 * _MEGABYTE  # size of a URDF or SRDF file, and of other texts
+    # size of a robray file with all that it includes, whose reader takes some seconds a megabyte
     robray_bytes: int = 4 * _MEGABYTE
+    # size of a robot description, whose reader takes time that grows with the square of a key's length
     toml_bytes: int = 50_000
-    json_bytes: int = 1000 * _MEGABYTE
-    mesh_bytes: int = 200 * _MEGABYTE
-    mesh_triangles: int = 2_000_000
-    points: int = 2_000_000
-    frames: int = 100_000
+    json_bytes: int = 1000 * _MEGABYTE  # size of a JSON scene or plan, which may hold meshes
+    mesh_bytes: int = 200 * _MEGABYTE  # size of a file of a mesh, of points or of heights
+    mesh_triangles: int = 2_000_000  # triangles of one mesh
+    points: int = 2_000_000  # points of one cloud, or heights of one field
+    frames: int = 100_000  # frames of one scene, those of all files of a load together
 
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
         """Refuse a scene of too many frames."""
@@ -62,15 +63,7 @@ def is_file(path: Path) -> bool:
 
 
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:
-    """Return what a file holds.
-
-    Args:
-        limit: bytes that it may have at most.
-        error: makes the error that says a reason; without it, a :class:`FileFormatError` at the path.
-
-    Raises:
-        FileFormatError: it cannot be read, is no regular file, or is too large; or what ``error`` makes.
-    """
+    """Return what a regular file of at most ``limit`` bytes holds; ``error`` makes the error that says a reason."""
     refuse = error or (lambda reason: FileFormatError.at(path, reason))
     if (seen := files_seen.get()) is not None:
         seen.add(os.path.abspath(path))
@@ -101,3 +94,26 @@ def is_refused_by_system(error: BaseException) -> bool:
             return True
         cause = cause.__cause__
     return False
+
+
+# When the time is up, and by what clock.
+_limit: ContextVar[tuple[float, Callable[[], float]] | None] = ContextVar("limit", default=None)
+
+
+@contextmanager
+def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> Iterator[None]:
+    """Let :func:`check_time` raise after so many seconds of the clock, by default that of the block around."""
+    end_around, clock_around = _limit.get() or (math.inf, time.monotonic)
+    clock = clock or clock_around
+    token = _limit.set((min(clock() + seconds, end_around), clock))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def check_time() -> None:
+    """Raise a :class:`TimeLimitError` if the time of a block around the call is up. Takes a tenth of a microsecond."""
+    limit = _limit.get()
+    if limit is not None and limit[1]() > limit[0]:
+        raise TimeLimitError("the time is up")

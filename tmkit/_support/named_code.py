@@ -12,11 +12,7 @@ from tmkit.errors import ConfigurationError
 
 
 def named_module(target: str) -> tuple[ModuleType, str]:
-    """Return the module of ``MODULE:NAME`` or ``FILE.py:NAME``, which is run, and the name.
-
-    Raises:
-        ConfigurationError: it is not of this form, or the module cannot be imported.
-    """
+    """Return the module of ``MODULE:NAME`` or ``FILE.py:NAME``, which is run, and the name."""
     where, _, name = target.rpartition(":")
     if not where:
         raise ConfigurationError(f"expected MODULE:NAME or FILE.py:NAME, not '{target}'")

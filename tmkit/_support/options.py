@@ -20,27 +20,16 @@ OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 
 @dataclass(frozen=True, slots=True)
 class OptionKind:
-    """The values that an option takes.
+    """The values that an option takes."""
 
-    Attributes:
-        type: ``int``, ``float``, ``bool``, or ``str`` for one of ``choices``.
-        help: one sentence for the command line and the documentation.
-        unit: unit of the number, in the plural; empty for counts.
-        least: smallest number; of a float, numbers must be above it unless ``includes_least``.
-        includes_least: whether the smallest number is allowed.
-        below: number that the value must be below.
-        unlimited: word for None in a file and on the command line; empty if None stands for the default only.
-        choices: the names that are valid; in Python, a function is too.
-    """
-
-    type: OptionType
-    help: str
-    unit: str = ""
-    least: float = 0
-    includes_least: bool = True
-    below: float = math.inf
-    unlimited: str = ""
-    choices: tuple[str, ...] = ()
+    type: OptionType  # int, float, bool, or str for one of choices
+    help: str  # one sentence for the command line and the documentation
+    unit: str = ""  # unit of the number, in the plural; empty for counts
+    least: float = 0  # smallest number; of a float, numbers must be above it unless includes_least
+    includes_least: bool = True  # whether the smallest number is allowed
+    below: float = math.inf  # number that the value must be below
+    unlimited: str = ""  # word for None in a file and on the command line; empty if None stands for the default only
+    choices: tuple[str, ...] = ()  # the names that are valid; in Python, a function is too
 
     @property
     def range(self) -> str:
@@ -54,11 +43,7 @@ class OptionKind:
         return f"{low} and below {self.below:g}" if self.below < math.inf else low
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return a value as the option's type.
-
-        Raises:
-            ConfigurationError: another type, or outside the range; it has the attributes ``option`` and ``value``.
-        """
+        """Return a value as the option's type; an error has the attributes ``option`` and ``value``."""
         if self.choices:
             if not callable(value) and not (isinstance(value, str) and value in self.choices):
                 hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
@@ -83,14 +68,7 @@ class OptionKind:
 
 
 def option(default: Any, help: str, *, type: OptionType = int, **range: Any) -> Any:
-    """Return a dataclass field with a default, and a range as :class:`OptionKind` has it.
-
-    None is valid where it is the default, or where ``unlimited`` is given.
-
-    Args:
-        help: one sentence for the command line.
-        range: the other attributes of :class:`OptionKind`.
-    """
+    """Return a dataclass field with a default, which may be None, and a range as :class:`OptionKind` has it."""
     return field(default=default, metadata={"kind": OptionKind(type, help, **range)})
 
 

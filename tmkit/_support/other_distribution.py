@@ -9,13 +9,10 @@ _REINSTALL = "run 'pip uninstall tmkit', then install tmkit-robotics again"
 
 
 def explain_other_distribution(path: Sequence[str] | None = None) -> str:
-    """Return why tmkit may be damaged, if the other distribution ``tmkit`` is installed, else an empty text.
+    """Return why tmkit may be damaged, if the other distribution ``tmkit`` is in a path, else an empty text.
 
     Both write into ``site-packages/tmkit``, and the last one that is installed replaces files of the first. This is
     for errors of loading only: reading the metadata of distributions takes some 20 ms.
-
-    Args:
-        path: the folders that are searched for distributions; by default ``sys.path``.
     """
     from importlib.metadata import distributions
 

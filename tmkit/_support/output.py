@@ -47,12 +47,8 @@ def write_text(path: Path, text: str) -> None:
 def write_files(files: Mapping[Path, str | bytes]) -> None:
     """Write files, each completely or not at all; the last one takes its place last.
 
-    Args:
-        files: contents by path, texts as UTF-8. A regular file is replaced, a symbolic link followed, anything else
-            opened and written.
-
-    Raises:
-        OutputError: a file cannot be written; if writing fails, whatever was there before is still there.
+    A regular file is replaced, a symbolic link followed, anything else opened and written. If writing fails
+    (``OutputError``), whatever was there before is still there.
     """
     with contextlib.ExitStack() as unplaced:
         waiting = []
@@ -71,15 +67,7 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
 
 
 def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
-    """Let a function fill a new folder, which takes its place when all is written.
-
-    Args:
-        target: the folder, which must not be there.
-        write: given a folder to fill.
-
-    Raises:
-        OutputError: it is there already, or nothing can be written.
-    """
+    """Let a function fill a folder, which takes its place ``target``, where none is, when all is written."""
     if os.path.lexists(target):
         raise OutputError(f"{target}: is there already", path=str(target), reason="is there already")
     try:
@@ -133,10 +121,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _replaced(path: Path) -> Path | None:
-    """Return the regular file, there already or not, that is replaced; None for what is written directly.
-
-    Links are followed one by one, as the descriptors of a process are links that lead to no path.
-    """
+    """Return the regular file that is replaced, None for what is written directly, such as links to no path."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:

@@ -125,11 +125,7 @@ def _members(value: Any) -> dict[str, Any]:
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value as dictionaries, lists, texts, finite numbers, booleans and None.
-
-    Enums become their values (of the core: their names in lower case), arrays lists, numbers that are not finite None.
-    What has a ``to_dict`` gives that, what has a text of its own becomes that.
-    """
+    """Return a value as JSON has it: enums as values, arrays as lists, what has ``to_dict`` as that, else a text."""
     if isinstance(value, Enum):
         return value.value if isinstance(value.value, str) else value.name.lower()
     if value is None or isinstance(value, bool | int | str):

@@ -37,11 +37,7 @@ _LOCK = ".tmkit-lock"
 
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
-    """Deliver a signal that arrives within the block (SIGINT, SIGTERM, SIGHUP) at its end, the first of several.
-
-    Raises:
-        KeyboardInterrupt: at the end of the block, or whatever else the handler that was there does.
-    """
+    """Deliver a signal that arrives within the block (SIGINT, SIGTERM, SIGHUP) at its end, the first of several."""
     previous = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
     if threading.current_thread() is not threading.main_thread():
         previous = {}
@@ -60,13 +56,7 @@ def interrupts_kept() -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
-    """Make a folder that is removed, with all that is in it, when the block is left, however that happens.
-
-    What dead processes have left of such folders is removed as well, once a process.
-
-    Raises:
-        OutputError: the folder cannot be made, or the system refuses what is done with files in it.
-    """
+    """Make a folder that is removed with the block; once a process, so is what dead processes have left of such."""
     try:
         with interrupts_kept():
             parent = Path(tempfile.gettempdir())

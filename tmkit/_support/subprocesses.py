@@ -64,12 +64,7 @@ def end_with_parent(parent: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended.
-
-    Attributes:
-        code: its exit code; negative when a signal ended it; ``None`` when it was killed because the time was up.
-        seconds: how long it ran by the wall clock.
-    """
+    """How a program ended: its exit code, below zero by a signal, ``None`` when time was up; and wall clock seconds."""
 
     command: tuple[str, ...]
     code: int | None
@@ -188,10 +183,7 @@ def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | No
 
 
 def _sleep_until_any_ends(identifiers: Sequence[int], seconds: float) -> None:
-    """Sleep until the system says that a program ended; where it cannot, a little.
-
-    :mod:`subprocess` would look now and then, and ever more rarely, which is long beside programs that run for 5 ms.
-    """
+    """Sleep until the system says that a program ended, which :mod:`subprocess` sees late; else a little."""
     descriptors: list[int] = []
     try:
         waiting = select.poll()

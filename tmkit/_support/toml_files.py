@@ -15,14 +15,7 @@ _MOST_CANDIDATES = 64  # lines with the name of a key that are tried
 
 
 def read_toml(path: Path, kind: str, *, error: type[FileFormatError] = FileFormatError) -> tuple[dict[str, Any], str]:
-    """Return the document of a TOML file and its text.
-
-    Args:
-        kind: what the file should be, for messages, as ``"a robot description"``.
-
-    Raises:
-        FileFormatError: the file cannot be read, is too large, or is not TOML.
-    """
+    """Return the document of a TOML file and its text; ``kind`` says for messages what the file should be."""
     data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: error.at(path, reason))
     try:
         text = data.decode("utf-8-sig")
@@ -55,11 +48,7 @@ def _syntax_error(path: Path, text: str, reason: str, error: type[FileFormatErro
 def line_of_key(text: str, keys: Sequence[str | int]) -> int | None:
     """Return the 1-based line of a TOML text on which a key, or the nearest key around it, is defined.
 
-    Args:
-        keys: keys and indices that lead to the value, as ``["options", "seed"]``.
-
-    A line that has the name defines the key if the text before it is TOML without the key. Of such lines, the last
-    does.
+    A line that has the name defines the key if the text before it is TOML without the key; of such lines, the last.
     """
     lines = text.split("\n")
     for length in range(len(keys), 0, -1):

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tmkit._support.import_notes import Note, unheard
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit._support.source_location import SourceLocation
+from tmkit._support.source_location import Note, SourceLocation, unheard
 from tmkit.errors import FileFormatError, nearest_name
 
 if TYPE_CHECKING:
@@ -225,7 +224,6 @@ class XmlElement:
         return number
 
     def _number(self, name: str, word: str, *, infinite: bool = False) -> float:
-        """Return the number that a word stands for."""
         try:
             number = float(word) if "_" not in word else math.nan
         except ValueError:

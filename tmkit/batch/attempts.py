@@ -41,12 +41,8 @@ from tmkit.tamp import PlanStatus
 from tmkit.tamp.result import PlanResult
 from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
 
-Row = dict[str, Any]
-"""What is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`."""
-
-KILLED = "killed"
-"""The status of an attempt whose process was killed, which is tried again."""
-
+Row = dict[str, Any]  # what is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`
+KILLED = "killed"  # the status of an attempt whose process was killed, which is tried again
 _MAIN = "from tmkit.batch.attempts import main; main()"
 _LENGTH_BYTES = 8
 _SEARCHED = frozenset(status.value for status in PlanStatus)
@@ -65,14 +61,7 @@ class AttemptServer:
         self._loaded: set[str] = set()
 
     def run(self, digest: str, packed: bytes, seed: int, options: BatchOptions) -> Row:
-        """Plan the problem of a seed and return its row.
-
-        Args:
-            digest: of the source.
-            packed: the pickled :class:`tmkit.batch.ProblemSource`, sent on if the server does not have it.
-            seed: the seed.
-            options: of the attempt.
-        """
+        """Plan the problem of a seed and return its row; the pickled source is sent on if the server lacks it."""
         try:
             process = self._started()
             if digest not in self._loaded:
@@ -162,10 +151,7 @@ def main() -> None:
 
 
 def _prepare(source: ProblemSource) -> None:
-    """Plan for a moment, so that no process after this does again what all problems of a source share.
-
-    Python runs code faster that has been run before, too: a small problem takes half the time.
-    """
+    """Plan for a moment: what problems of a source share is done once, and Python runs code faster then."""
     from tmkit.tamp.planning import plan
 
     if hasattr(source, "row"):
@@ -179,11 +165,7 @@ def _prepare(source: ProblemSource) -> None:
 
 
 class _Fork:
-    """A process forked from this one, which plans problems of a source, one after the other.
-
-    Attributes:
-        is_reusable: whether another problem may follow.
-    """
+    """A process forked from this one, which plans problems of a source in turn, while ``is_reusable``."""
 
     def __init__(self, digest: str, source: ProblemSource, options: BatchOptions) -> None:
         self._planned = (digest, options)
@@ -243,7 +225,6 @@ class _Fork:
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
     def end(self) -> None:
-        """End the process, and what it runs."""
         if self._process:
             self._ended()
         with contextlib.suppress(OSError):
@@ -281,11 +262,8 @@ def _bound_memory(more: int) -> None:
 def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
     """Plan the problem of a seed, here, and return its row; all but the times depends on the arguments.
 
-    Args:
-        source: where the problem comes from. One with a method ``plan`` has a planner of its own: it is given the
-            problem and the options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None.
-        seed: the seed.
-        wanted: whether the plan is validated and simulated. A source with a method ``row`` does all that itself.
+    A source with a method ``plan`` has a planner of its own: it is given the problem and the options, and returns a
+    :class:`tmkit.tamp.PlanResult`, a plan or None. One with a method ``row`` does all that itself.
     """
     from tmkit.tamp.planning import plan
 

@@ -38,19 +38,12 @@ _SIZES = {"box": 3, "cylinder": 2, "sphere": 1}
 
 @dataclass(frozen=True, eq=False)
 class MotionProblem:
-    """A motion to be found.
+    """A motion to be found."""
 
-    Attributes:
-        scene: the scene.
-        start: (n_joints,) the configuration at the start.
-        goals: (m, n_joints) those at which it may end.
-        arm: the arm that moves.
-    """
-
-    scene: SceneGraph
-    start: NDArray[np.float64]
-    goals: NDArray[np.float64]
-    arm: Manipulator
+    scene: SceneGraph  # the scene
+    start: NDArray[np.float64]  # (n_joints,) the configuration at the start
+    goals: NDArray[np.float64]  # (m, n_joints) those at which it may end
+    arm: Manipulator  # the arm that moves
 
 
 @dataclass(frozen=True)
@@ -73,11 +66,7 @@ class MotionSource:
 
     @cached_property
     def files(self) -> tuple[tuple[Path, Path], ...]:
-        """The scenes with their requests.
-
-        Raises:
-            MissingFileError: no scenes, or one without a request.
-        """
+        """The scenes with their requests."""
         scenes = sorted(Path(self.folder).glob("scene[0-9]*.yaml"))
         pairs = tuple((scene, scene.with_name(scene.name.replace("scene", "request"))) for scene in scenes)
         for path in [Path(self.folder, "scene0001.yaml"), *(request for _, request in pairs)][bool(pairs) :]:
@@ -96,12 +85,7 @@ class MotionSource:
         return replace(self, planner=planner)
 
     def motion(self, seed: int) -> MotionProblem:
-        """Return a problem.
-
-        Raises:
-            ConfigurationError: there are not so many.
-            FileFormatError: a file is wrong, or says what is not read.
-        """
+        """Return the problem of that place among the files, from 0."""
         if not 0 <= seed < len(self.files):
             raise ConfigurationError(f"'{self.folder}' has {len(self.files)} problems, none with the number {seed}")
         (arm,) = find_manipulators((self.robot,), self.robot_scene)
@@ -149,18 +133,11 @@ class MotionSource:
 def read_motion_problem(
     scene_file: str | Path, request_file: str | Path, *, scene: SceneGraph, arm: Manipulator
 ) -> MotionProblem:
-    """Return the problem of two files of MotionBenchMaker.
+    """Return the problem of two files of MotionBenchMaker: a ``PlanningScene`` and a ``MotionPlanRequest`` of MoveIt.
 
-    Args:
-        scene_file: what stands around, a ``PlanningScene`` of MoveIt as YAML.
-        request_file: the start and the goals, a ``MotionPlanRequest``.
-        scene: the robot, in whose root frame the poses are.
-        arm: the arm.
-
-    Raises:
-        FileFormatError: a file is wrong, or says what is not read: meshes, planes, attached objects, goals that are no
-            values of joints. Names of joints that the scene does not have are left out where the arm does not need
-            them, such as those of a second finger.
+    The poses are in the root frame of ``scene``, the robot. Meshes, planes, attached objects and goals that are no
+    values of joints are refused. Names of joints that the scene does not have are left out where the arm does not need
+    them, such as those of a second finger.
     """
     around, request = _read(Path(scene_file)), _read(Path(request_file))
     state = around.table().get("robot_state") or {}

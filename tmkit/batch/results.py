@@ -43,14 +43,7 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, digest TEXT NO
 
 
 class Journal:
-    """The rows of problems that have ended.
-
-    Args:
-        folder: the folder; made if it is missing.
-
-    Raises:
-        OutputError: it cannot be written, or another process runs a batch in it.
-    """
+    """The rows of problems that have ended, in a folder that is made, for one process that runs a batch at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -72,22 +65,14 @@ class Journal:
         self._database.close()
 
     def keys(self, digests: Mapping[str, str]) -> set[str]:
-        """Return the keys of the problems that have ended; rows of problems that have changed since are removed.
-
-        Args:
-            digests: of the problems of the batch, by key.
-        """
+        """Return the keys of the problems that have ended; rows of problems with other digests now are removed."""
         found = dict(self._database.execute("SELECT key, digest FROM rows"))
         changed = [(key,) for key, digest in found.items() if digests.get(key, digest) != digest]
         self._database.executemany("DELETE FROM rows WHERE key = ?", changed)
         return {key for key in found if key in digests} - {key for key, *_ in changed}
 
     def add(self, rows: Iterable[tuple[str, str, Row]]) -> None:
-        """Add keys, digests and rows, all or none, but for keys that have a row.
-
-        Raises:
-            sqlite3.OperationalError: the disk is full.
-        """
+        """Add keys, digests and rows, all or none, but for keys that have a row."""
         encoded = [(key, digest, msgspec.msgpack.encode(row)) for key, digest, row in rows]
         with self._database:
             self._database.execute("BEGIN")
@@ -125,16 +110,9 @@ def _schema() -> pa.Schema:
 def write_results(
     folder: Path, batch: Batch, journal: Journal, scene_of: Callable[[Job, Row], str | None]
 ) -> dict[str, Any]:
-    """Write the table and the card, each whole or not at all; return the card.
+    """Write the table and the card of an ended batch, each whole or not at all; return the card.
 
-    Args:
-        folder: the folder.
-        batch: the batch, all of whose problems have ended.
-        journal: their rows.
-        scene_of: returns the version of the scene at the start of a problem with this row, None where none is kept.
-
-    Raises:
-        OutputError: a file cannot be written.
+    ``scene_of`` returns the version of the scene at the start of a problem with this row, None where none is kept.
     """
     pa, schema = arrow(), _schema()
     counts: Counter[str] = Counter()
@@ -173,13 +151,9 @@ def write_results(
 
 @dataclass(frozen=True, eq=False)
 class BatchRow:
-    """What became of one problem.
+    """What became of one problem."""
 
-    Attributes:
-        values: the row of the table, by column.
-    """
-
-    values: Mapping[str, Any]
+    values: Mapping[str, Any]  # the row of the table, by column
     _store: Store
 
     def __getitem__(self, column: str) -> Any:

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed
+from tmkit._support.terminal import Progress
 from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, Job
 from tmkit.batch.results import STORE, Journal, arrow, write_results
@@ -272,7 +272,6 @@ class _Run:
                 return
 
     def tell(self, phase: str) -> None:
-        """Say how far it is."""
         if self.on_progress is not None:
             seconds = time.monotonic() - self.began
             rate = (len(self.done) - self.resumed) / max(seconds, 1e-9)

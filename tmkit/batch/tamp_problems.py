@@ -32,14 +32,7 @@ _ON = 0.02  # metres between an object and the top on which it is
 
 
 def read_tamp_problem(path: str | Path) -> PlanningProblem:
-    """Return the problem of a file, for an arm on a mobile base.
-
-    Args:
-        path: the file.
-
-    Raises:
-        FileFormatError: the file is wrong, or wants what is not read: washing, cooking, stacking, holding.
-    """
+    """Return the problem of a file, for an arm on a mobile base; washing, cooking, stacking, holding are not read."""
     try:
         top = JsonNode(json.loads(Path(path).read_text(encoding="utf-8")), str(path))
     except (OSError, ValueError, RecursionError) as error:

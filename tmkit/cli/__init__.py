@@ -17,19 +17,14 @@ however early it comes.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from tmkit.cli.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from tmkit.cli.signals import EndingSignals
+from tmkit.cli.signals import EndingSignals, ExitCode
 
 __all__ = ["ExitCode", "main"]
 
 
 def main() -> None:
     """Run the command and exit with a code that means something; no input shows a traceback."""
-    from tmkit.cli.signals import EndingSignals
     from tmkit.cli.streams import StandardStreams
 
     wants_events = "--json" in sys.argv[1:]
@@ -63,7 +58,6 @@ def _run(*, wants_events: bool) -> int:
 
 
 def _tell_failure(message: str, *, as_event: bool) -> None:
-    """Say what the system refused."""
     if as_event:
         from tmkit.cli.events import write_event
 

@@ -34,7 +34,7 @@ def list_built_in(kind: Annotated[Kind, word_argument(Kind, help="What to list."
 def _description(path: Path) -> str:
     """Return the first sentence of the comment with which a file begins; of a JSON scene, its frames."""
     if path.suffix == ".json":
-        from tmkit.cli.json_files import read_json_file
+        from tmkit.cli.inputs import read_json_file
 
         frames = [frame["name"] for frame in read_json_file(path, what="scene")["frames"]]
         return f"A scene in JSON with {len(frames)} frames: {', '.join(frames[:4])}, ..."

@@ -16,12 +16,12 @@ import typer
 
 from tmkit._support.terminal import printable
 from tmkit.cli.completion import Kind, complete_names
-from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Work, current_reporter
+from tmkit.cli.signals import ExitCode
 from tmkit.errors import MissingExtraError, OutputError, TmkitError
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import ImportNote
+    from tmkit._support.source_location import ImportNote
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
 
@@ -80,10 +80,7 @@ RobotOption = Annotated[
 
 @contextmanager
 def progress(text: str) -> Iterator[Work]:
-    """Show that something is being done, on the standard error: to people on a terminal, or to programs.
-
-    What the block is given can be passed to functions of the library as ``on_progress``.
-    """
+    """Show that something is done, on the standard error; functions take what is given as ``on_progress``."""
     with current_reporter().progress(text) as work:
         yield work
 
@@ -122,11 +119,7 @@ def load_goal(
 
 
 def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
-    """Return the folders of packages by name, out of ``NAME=DIR`` texts.
-
-    Raises:
-        typer.BadParameter: a text of another form, or a name that is given twice.
-    """
+    """Return the folders of packages by name, out of ``NAME=DIR`` texts with a name each."""
     folders: dict[str, Path] = {}
     for text in packages or ():
         name, _, folder = text.partition("=")
@@ -140,10 +133,7 @@ def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
 
 @contextmanager
 def errors_about(path: object | None) -> Iterator[None]:
-    """Begin the message of an error with the file whose content is refused, where the library does not know the file.
-
-    Errors of outputs and of missing packages are not about it, and nothing is when it is None.
-    """
+    """Begin messages with the refused file where the library does not know it; not those of outputs and packages."""
     try:
         yield
     except (OutputError, MissingExtraError):

@@ -34,11 +34,26 @@ from tmkit.cli.common import (
     write_json,
 )
 from tmkit.cli.completion import Kind, complete_names
-from tmkit.cli.exit_codes import ExitCode
-from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
-from tmkit.cli.options import PlanningFlags, with_options, with_planning_flags
-from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file, refuse_beside_problem
-from tmkit.cli.start import start_configuration
+from tmkit.cli.inputs import (
+    GoalArm,
+    GoalAt,
+    GoalFile,
+    GoalIn,
+    PlanningFlags,
+    TmpGoal,
+    TmpRobot,
+    TmpScenes,
+    TmpStart,
+    check_goals,
+    errors_about_goals,
+    load_plan_file,
+    refuse_beside_problem,
+    start_configuration,
+    wanted_goals,
+    with_options,
+    with_planning_flags,
+)
+from tmkit.cli.signals import ExitCode
 from tmkit.cli.viewing import wait_for_browser
 
 if TYPE_CHECKING:
@@ -154,7 +169,7 @@ def plan(
 ) -> None:  # fmt: skip
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
-    from tmkit.task_planning.translator import start_server
+    from tmkit.task_planning.fast_downward_process import start_server
     from tmkit.visualization import require_plots
 
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
@@ -213,7 +228,11 @@ def plan(
     if picture is not None and not result.is_solved:
         _draw(result, picture, say=_say_nothing if as_json else say)
     if view:
-        _view(result, task)
+        from tmkit.tamp import PlanResult
+        from tmkit.visualization import Viewer
+
+        with Viewer(result if isinstance(result, PlanResult) else result.result, problem=task) as viewer:
+            wait_for_browser(viewer, opens=True)
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
@@ -346,9 +365,6 @@ def _say_nothing(_: object) -> None:
     pass
 
 
-# --- helpers: each shows progress and calls one function of the library -----------------------------------------------
-
-
 def _plan(
     problem: PlanningProblem, options: PlanningOptions, *, best: dict[int, Plan] | None = None
 ) -> PlanResult | PortfolioResult:
@@ -367,7 +383,6 @@ def _plan(
 
 
 def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]) -> None:
-    """Draw what was in the way of a plan."""
     from tmkit.simulation import draw_failure
     from tmkit.tamp import PlanResult
 
@@ -388,15 +403,6 @@ def _write_trees(result: PlanResult | PortfolioResult, path: Path) -> None:
         write_json(path, [tree.to_dict() for tree in trees])
     else:
         draw_search_tree(trees, path)
-
-
-def _view(result: PlanResult | PortfolioResult, problem: PlanningProblem) -> None:
-    """Show a result in the browser until the user interrupts."""
-    from tmkit.tamp import PlanResult
-    from tmkit.visualization import Viewer
-
-    with Viewer(result if isinstance(result, PlanResult) else result.result, problem=problem) as viewer:
-        wait_for_browser(viewer, opens=True)
 
 
 def _check(

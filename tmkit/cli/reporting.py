@@ -22,8 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from tmkit._support.progress import Progress
-from tmkit._support.terminal import printable
+from tmkit._support.terminal import Progress, printable
 from tmkit.cli.events import write_event
 from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
@@ -66,8 +65,6 @@ class Reporter:
         self._shown.setFormatter(logging.Formatter(None if as_events else _LINE))
         self._shown.setLevel(_LEVELS[0])
 
-    # --- options --------------------------------------------------------------------------------------------------
-
     def be_more_verbose(self, times: int) -> None:
         """Show more of the log."""
         self._verbosity = min(self._verbosity + times, len(_LEVELS) - 1)
@@ -95,8 +92,6 @@ class Reporter:
         if self._log is None or self._log[1].failure is None:
             return None
         return _log_error(self._log[0], self._log[1].failure)
-
-    # --- a command ------------------------------------------------------------------------------------------------
 
     @contextmanager
     def open(self) -> Iterator[Reporter]:
@@ -132,8 +127,6 @@ class Reporter:
             line = _LiveLine(text)
             with self.console.status(line):
                 yield Work(line.show, line.show)
-
-    # --- within ---------------------------------------------------------------------------------------------------
 
     def _add(self, handler: logging.Handler) -> None:
         self._handlers.append(handler)
@@ -176,7 +169,6 @@ class _LiveLine:
         self.show(text)
 
     def show(self, shown: str | Progress) -> None:
-        """Show another line."""
         self._shown, self._since = shown, time.monotonic()
 
     def __rich__(self) -> Text:

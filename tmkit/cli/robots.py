@@ -26,10 +26,10 @@ from tmkit.cli.common import (
     say_wrapped,
 )
 from tmkit.cli.completion import Kind, complete_names
-from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import ImportNote
+    from tmkit._support.source_location import ImportNote
     from tmkit.formats.srdf import RobotSemantics
     from tmkit.graph import SceneGraph
     from tmkit.robots import InferredArm, JointRow, Manipulator, RobotReport
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Check robots.", no_args_is_help=True)
 
-_PICTURE_SAMPLES = 10
-"""Configurations of the picture for each that is checked: they are only tested for collisions."""
+_PICTURE_SAMPLES = 10  # configurations of the picture for each that is checked: they are only tested for collisions
 
 
 @app.callback()
@@ -131,14 +130,7 @@ def inferred_arm(
 def pick_a_cube(
     scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path | None
 ) -> tuple[tuple[str, ...], str, TrialPick]:
-    """Plan to pick a cube of 4 cm, and draw the end, or the attempt; return a line that it worked, or what is missing.
-
-    Args:
-        scene: the robot.
-        arm: its arm.
-        seed: of the random configurations and the planner.
-        picture: the file to draw into, if there is to be one.
-    """
+    """Plan to pick a cube of 4 cm, and draw the end or the attempt; return that it worked, or what is missing."""
     from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
     with progress("planning a trial pick") as show:
@@ -166,7 +158,6 @@ def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
 def _write(
     scene: SceneGraph, arm: Manipulator, report: RobotReport, *, srdf: Path | None, picture: Path | None, seed: int
 ) -> None:
-    """Write what is wanted."""
     if srdf is not None:
         from tmkit.formats.srdf import write_srdf
 
@@ -181,7 +172,6 @@ def _write(
 
 
 def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], missing: str) -> None:
-    """Print a report for people."""
     width = max((len(row.name) for row in report.joints), default=0)
     for row in report.joints:
         say(_line(row, width))

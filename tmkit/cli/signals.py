@@ -19,6 +19,7 @@ import _thread
 import signal
 import sys
 import time
+from enum import IntEnum
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -27,16 +28,24 @@ _DEAF_SECONDS = 1.0
 _ASK_AGAIN_SECONDS, _PATIENCE_SECONDS = 0.02, 3.0  # while something is imported
 
 
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    DONE = 0
+    NO = 1
+    BAD_INPUT = 2
+    INTERNAL = 3
+    HUNG_UP = 129
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
 class Interrupted(KeyboardInterrupt):
     """A signal asked the command to end."""
 
 
 class EndingSignals:
-    """A block in which signals that end a command raise :class:`Interrupted`.
-
-    Attributes:
-        received: the number of the last signal that came, or ``None``.
-    """
+    """A block in which signals that end a command raise :class:`Interrupted`; ``received`` is the last one's number."""
 
     def __init__(self) -> None:
         self.received: int | None = None

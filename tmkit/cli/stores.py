@@ -9,7 +9,7 @@ import typer
 
 from tmkit._support.terminal import printable
 from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, print_json, require_writable, say
-from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:
     from tmkit.store import Store

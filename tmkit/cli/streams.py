@@ -18,11 +18,7 @@ from typing import TextIO
 
 
 class DroppingFile(io.FileIO):
-    """A file that drops what is written to it after the first failure.
-
-    Attributes:
-        failure: why writing failed, ``None`` as long as it works.
-    """
+    """A file that drops what is written to it after the first ``failure``."""
 
     failure: OSError | None = None
 

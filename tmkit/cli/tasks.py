@@ -9,7 +9,7 @@ import typer
 
 from tmkit._support.terminal import printable
 from tmkit.cli.common import AsJson, print_json, progress, require_writable, say
-from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:
     from tmkit.pddl import Problem
@@ -79,10 +79,7 @@ def _planner(name: str) -> TaskPlanner[Any]:
 
 
 def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
-    """Return a plan as the planning competitions write it; one that is not valid would be an error of a program.
-
-    Where actions have durations, it is laid out in time.
-    """
+    """Return a valid plan as the planning competitions write it, laid out in time where actions have durations."""
     from tmkit.errors import TaskPlannerError
     from tmkit.pddl import Metric, schedule_fault, validate_task_plan
     from tmkit.task_planning import makespan, schedule

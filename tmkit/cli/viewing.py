@@ -19,8 +19,7 @@ from tmkit.cli.common import (
     say,
 )
 from tmkit.cli.completion import Kind, complete_names
-from tmkit.cli.json_files import read_json_file
-from tmkit.cli.start import start_configuration
+from tmkit.cli.inputs import read_json_file, start_configuration
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph

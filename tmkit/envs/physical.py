@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.batch import ProblemSource
-from tmkit.envs.common import SEEDS, FactTable, ObservationKind, context_of, goal_facts, gymnasium, source_of, spaces
+from tmkit.envs.symbolic import SEEDS, FactTable, ObservationKind, context_of, goal_facts, gymnasium, source_of, spaces
 from tmkit.errors import ConfigurationError
 from tmkit.simulation import Camera, PhysicsSettings, Simulation, fit_camera, render
 from tmkit.tamp.problem import PlanningProblem

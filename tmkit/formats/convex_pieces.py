@@ -31,12 +31,8 @@ from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Spher
 
 Array = npt.NDArray[np.float64]
 
-MAX_ERROR = 0.001
-"""Metres by which a piece lies outside the mesh at most."""
-
-MAX_PIECES = 64
-"""Pieces of a mesh at most."""
-
+MAX_ERROR = 0.001  # metres by which a piece lies outside the mesh at most
+MAX_PIECES = 64  # pieces of a mesh at most
 _THRESHOLD = 0.05  # of CoACD, its default
 _SPACING = 0.006  # metres between the points of a piece at which its distance is tried
 _WINDING = 0.5  # around a point inside a mesh the triangles wind once, around one outside not at all

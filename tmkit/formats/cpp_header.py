@@ -20,13 +20,7 @@ _LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 
 
 def cpp_of_scene(scene: SceneGraph, *, name: str, source: str = "") -> str:
-    """Return a header whose function ``scene()``, in a namespace of the name, builds a scene.
-
-    Args:
-        scene: the scene.
-        name: of the namespace.
-        source: what the scene is of, for the header's first line.
-    """
+    """Return a header whose function ``scene()``, in a namespace of the name, builds a scene of that source."""
     return "".join(f"{line}\n" for line in _Header(scene).lines(name, " ".join((source or name).split())))
 
 
@@ -67,7 +61,6 @@ class _Header:
         yield from ("    return std::move(edit).take();", "}", "", f"}}  // namespace {name}")
 
     def frame(self, name: str) -> Iterator[str]:
-        """Yield the lines of a frame."""
         frame = self.scene.specification(name)
         yield "    {"
         yield f"        FrameSpecification& f = frames.emplace_back();  // {json.dumps(name)}"
@@ -109,7 +102,6 @@ class _Header:
         return f"AttachedShape{{{', '.join(given)}}}"
 
     def shape(self, shape: Shape) -> str:
-        """Return the variable of a shape."""
         key = f"{shape.digest}{shape.source}"
         if key not in self.shapes:
             self.shapes[key] = f"{shape.kind}_{len(self.shapes) + 1}", _shape(shape)
@@ -130,7 +122,6 @@ class _Header:
 
 
 def _joint(joint: Joint) -> Iterator[str]:
-    """Yield the assignments that make a joint."""
     if joint.type == "fixed":
         return
     yield f"type = JointType::{joint.type}"
@@ -146,7 +137,6 @@ def _joint(joint: Joint) -> Iterator[str]:
 
 
 def _shape(shape: Shape) -> str:
-    """Return the expression of a shape."""
     if shape.kind == "plane":
         return "Shape::plane()"
     if shape.kind == "mesh":

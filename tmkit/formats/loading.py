@@ -12,12 +12,10 @@ from pathlib import Path
 
 from tmkit._core import SceneGraph
 from tmkit._support.argument_errors import check_argument
-from tmkit._support.import_notes import ImportLog, ImportNote
 from tmkit._support.limits import ReadingLimits, files_seen
-from tmkit._support.source_location import SourceLocation
+from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.formats.locating import located
-from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.package_uris import PackageResolver, located
 from tmkit.formats.scene_cache import SceneCache, key_of
 
 
@@ -44,7 +42,7 @@ def load_scene(
         meshes: of robot descriptions (URDF, SDF): ``"load"``: all; a collision mesh that is missing or broken is an
             error; ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
-            themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
+            themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.package_uris`.
         limits: how large files may be, and how deep includes.
         on_note: called with everything that a reader mended or omitted instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``notes.append`` collects them in a list.

@@ -68,31 +68,18 @@ def compile_scene(
 def python_of_scene(
     scene: SceneGraph, *, name: str, blocks: Sequence[FunctionBlockSpec] = (), source: str = ""
 ) -> tuple[str, bytes]:
-    """Return a module that builds a scene, and the ``.npz`` file of arrays that it reads, empty if it needs none.
-
-    Args:
-        scene: the scene.
-        name: of the module; its arrays are in ``<name>_arrays.npz``.
-        blocks: function blocks, which become abstract classes.
-        source: what the scene is of, for the module's first line.
-
-    Raises:
-        SceneError: two function blocks whose classes would have one name.
-    """
+    """Return a module that builds a scene, and the ``.npz`` file of arrays that it reads, empty if it needs none."""
     module = _Module(scene, name)
     body = list(module.scene_function())
     classes = list(_block_classes(blocks))
     arrays = io.BytesIO()
     if module.arrays:
         np.savez(arrays, allow_pickle=False, **module.arrays)
-    lines = [f'"""{_one_line(source or name)}: a scene, written by "tmkit scene compile"."""', ""]
+    shown = (source or name).replace("\\", "/").replace('"', "'").replace("\n", " ")
+    lines = [f'"""{shown}: a scene, written by "tmkit scene compile"."""', ""]
     lines += _imports(module, "\n".join(classes))
     lines += [*module.constants(), "", "", *body, *classes]
     return "".join(f"{line}\n" for line in lines), arrays.getvalue()
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\\", "/").replace('"', "'").replace("\n", " ")
 
 
 def _imports(module: _Module, classes: str) -> Iterator[str]:
@@ -164,7 +151,6 @@ class _Module:
         yield "    return edit.finish()"
 
     def frame(self, name: str) -> str:
-        """Return the expression of a frame."""
         frame = self.scene.specification(name)
         words = [repr(name), repr(frame.parent)]
         if frame.pose != Pose.identity():
@@ -191,7 +177,6 @@ class _Module:
         return self.call("FrameSpecification", *words)
 
     def call(self, name: str, *words: str) -> str:
-        """Return a call of something that is imported."""
         self.used.add(name)
         return f"{name}({', '.join(words)})"
 
@@ -228,7 +213,6 @@ class _Module:
         return self.call("AttachedShape", *words)
 
     def shape(self, shape: Shape) -> str:
-        """Return the variable of a shape."""
         key = f"{shape.digest}{shape.source}"
         if key not in self.shapes:
             variable = f"_{shape.kind.upper()}_{len(self.shapes) + 1}"
@@ -264,7 +248,7 @@ class _Module:
     def attribute(self, value: object) -> str:
         if isinstance(value, Stamped):
             return self.call("Stamped", self.attribute(value.value), _number(value.stamp))
-        return _json_literal(value)
+        return repr(json.loads(attribute_text(value)))
 
     def stamps(self, stamps: StampedPoses) -> str:
         words = [_list(stamps.stamps), f"[{', '.join(map(self.pose, stamps.poses))}]", f"capacity={stamps.capacity}"]
@@ -290,13 +274,6 @@ def _list(values: Any) -> str:
 
 def _rows(matrix: Any) -> str:
     return f"[{', '.join(map(_list, np.asarray(matrix)))}]"
-
-
-def _json_literal(value: object) -> str:
-    return repr(json.loads(attribute_text(value)))
-
-
-# --- function blocks --------------------------------------------------------------------------------------------------
 
 
 def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:

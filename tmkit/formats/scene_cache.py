@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from tmkit._core import SceneGraph
-from tmkit._support.import_notes import ImportNote
-from tmkit.formats.mesh.sandbox import sites
+from tmkit._support.source_location import ImportNote
+from tmkit.formats.mesh.package_uris import sites
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +44,7 @@ Signature = tuple[int, int, int] | None  # size, time of change in ns and inode 
 
 @dataclass(frozen=True)
 class SceneCache:
-    """A folder of loaded scenes.
-
-    Args:
-        folder: it is made when the first scene is kept.
-        limit: bytes of all entries together.
-    """
+    """A folder of loaded scenes, made when the first is kept; all entries together have at most ``limit`` bytes."""
 
     folder: Path
     limit: int = 512_000_000

@@ -157,7 +157,6 @@ class _Reader:
     waypoints: list[Waypoint] = field(default_factory=list)
 
     def add(self, line: _Line) -> None:
-        """Add what a line says."""
         kind, words = line.words[0], line.words[1:]
         if kind == "p":
             self.add_waypoint(line)
@@ -179,7 +178,6 @@ class _Reader:
             raise line.place().error(f"unknown statement '{kind}'{near}; a line begins with {known} or '#'")
 
     def begin_motion(self, line: _Line) -> None:
-        """Note the joints of a motion."""
         seen: set[str] = set()
         for index, name in enumerate(line.words[1:], start=1):
             if name in seen:
@@ -190,7 +188,6 @@ class _Reader:
         self.entries.append(TmpMotion(line.words[1:], (), line.place(), places))
 
     def add_waypoint(self, line: _Line) -> None:
-        """Add a waypoint to the motion before it."""
         motion = self.entries[self.motion] if self.motion is not None else None
         if not isinstance(motion, TmpMotion):
             raise line.place().error("a waypoint belongs to a motion; expected a line 'm JOINT ...' before it")
@@ -215,7 +212,6 @@ class _Reader:
 
 
 def _number(line: _Line, index: int) -> float:
-    """Return the number that a word stands for."""
     word = line.words[index]
     value = float(re.sub("[dD]", "e", word)) if _NUMBER.fullmatch(word) else math.nan
     if not math.isfinite(value):

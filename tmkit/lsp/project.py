@@ -1,7 +1,7 @@
 """The files that an editor has open, with what they include: what is wrong in them, and what their names are.
 
 The text in the editor counts, not the one on the disk. Of the disk only that is read which a scene may read
-(:mod:`tmkit.formats.mesh.sandbox`); of a PDDL problem, the domain beside it or in the folder above.
+(:mod:`tmkit.formats.mesh.package_uris`); of a PDDL problem, the domain beside it or in the folder above.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pathlib import Path
 
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.mesh.sandbox import project_folders, real_path
+from tmkit.formats.mesh.package_uris import PackageResolver, project_folders, real_path
 from tmkit.formats.reading import read_draft
 from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.grammar import Parser, RsgText
@@ -30,11 +29,7 @@ _MOST_SHOWN = 12  # lines of a declaration
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong or odd in a text.
-
-    Attributes:
-        path: the file in which it is; ``line`` and ``column`` from 1, if they are known.
-    """
+    """Something wrong or odd in a text, with the file; line and column are from 1, if they are known."""
 
     text: str
     path: Path
@@ -67,12 +62,9 @@ def syntax_findings(index: TextIndex) -> list[Finding] | None:
 def all_findings(
     index: TextIndex, unsaved: Mapping[Path, str], domain: TextIndex | None
 ) -> tuple[list[Finding], tuple[FrameSpec, ...] | None]:
-    """Return all that is wrong or odd in a text, and the frames of the scene, which are ``None`` if it has errors.
+    """Return all that is wrong or odd in a text, and the frames of the scene, ``None`` if it has errors.
 
-    Args:
-        index: the text.
-        unsaved: the texts of all open files, by their real path.
-        domain: that of a PDDL problem.
+    ``unsaved`` has the texts of all open files by real path, ``domain`` is that of a PDDL problem.
     """
     found: list[Finding] = []
 
@@ -100,14 +92,10 @@ def _finding(error: TmkitError, path: Path) -> Finding:
 
 @dataclass(slots=True)
 class Project:
-    """The open files, and what was read of others.
+    """The open files, and what was read of others."""
 
-    Attributes:
-        open: the texts in the editor by real path.
-        frames: by real path of an open file, the frames of its scene when it had no errors the last time.
-    """
-
-    open: dict[Path, TextIndex] = field(default_factory=dict)
+    open: dict[Path, TextIndex] = field(default_factory=dict)  # the texts in the editor by real path
+    # by real path of an open file, the frames of its scene when it had no errors the last time
     frames: dict[Path, tuple[FrameSpec, ...]] = field(default_factory=dict)
     _closed: dict[Path, tuple[tuple[int, int], TextIndex]] = field(default_factory=dict)
 

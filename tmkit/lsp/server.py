@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tmkit._support.version import __version__
 from tmkit.errors import MissingExtraError
-from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.mesh.package_uris import real_path
 from tmkit.lsp.project import Finding, Project, all_findings, meaning_of, syntax_findings
 from tmkit.lsp.text_index import LANGUAGES, TextIndex
 
@@ -66,8 +66,6 @@ class _Editor:
         self._tasks: dict[Path, asyncio.Task[None]] = {}
         self._before: dict[Path, list[Finding]] = {}  # found when the whole was read
         self._worker = ThreadPoolExecutor(1)
-
-    # --- texts -------------------------------------------------------------------------------------------------------
 
     def changed(self, event: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
         uri = event.text_document.uri
@@ -145,8 +143,6 @@ class _Editor:
         span = types.Range(self._position(index, line, column), self._position(index, line, column + length))
         return types.Diagnostic(span, text, severity=level, source="tmkit", related_information=more)
 
-    # --- places, counted as the editor counts ------------------------------------------------------------------------
-
     def _position(self, index: TextIndex, line: int, column: int) -> types.Position:
         text = index.lines[line] if line < len(index.lines) else ""
         units = self._server.workspace.position_codec.client_num_units(text[:column])
@@ -159,8 +155,6 @@ class _Editor:
         while column < len(text) and count(text[:column]) < position.character:
             column += 1
         return index.offset(line, column)
-
-    # --- questions ---------------------------------------------------------------------------------------------------
 
     def completion(self, asked: types.CompletionParams) -> list[types.CompletionItem]:
         index = self._index(asked.text_document.uri)

@@ -27,21 +27,14 @@ _LOGIC = ("and", "exists", "forall", "imply", "not", "or", "when", "=", "increas
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The tables of a language.
+    """The tables of a language."""
 
-    Attributes:
-        token: finds words, quoted texts and signs; what it matches without a group is skipped.
-        blocks: the keywords that may stand in a block, by the keyword that opens it; "" is the file.
-        declares: the kind of the name that follows a keyword.
-        names: the kinds of names that may follow a keyword; "" is for all others.
-        words: what else may follow.
-    """
-
-    token: re.Pattern[str]
+    token: re.Pattern[str]  # finds words, quoted texts and signs; what it matches without a group is skipped
+    # the keywords that may stand in a block, by the keyword that opens it; "" is the file
     blocks: Mapping[str, tuple[str, ...]]
-    declares: Mapping[str, str]
-    names: Mapping[str, tuple[str, ...]]
-    words: Mapping[str, tuple[str, ...]]
+    declares: Mapping[str, str]  # the kind of the name that follows a keyword
+    names: Mapping[str, tuple[str, ...]]  # the kinds of names that may follow a keyword; "" is for all others
+    words: Mapping[str, tuple[str, ...]]  # what else may follow
 
 
 _FRAME, _CLASS, _GEOMETRY = (
@@ -98,22 +91,15 @@ LANGUAGES: Mapping[str, Language] = {".robray": _ROBRAY, ".rsg": _RSG, ".pddl": 
 
 @dataclass(eq=False, slots=True)
 class Symbol:
-    """A name that a text declares.
-
-    Attributes:
-        kind: frame, node, class, ...
-        at: where the name begins; ``begin``, ``end``: what is shown of the declaration.
-        keyword: the word that declares it.
-        parent: what it is below, empty if the text does not say.
-    """
+    """A name that a text declares."""
 
     name: str
-    kind: str
-    at: int
+    kind: str  # frame, node, class,
+    at: int  # where the name begins; begin, end: what is shown of the declaration
     begin: int
     end: int
-    keyword: str
-    parent: str = ""
+    keyword: str  # the word that declares it
+    parent: str = ""  # what it is below, empty if the text does not say
 
 
 @dataclass(eq=False, slots=True)
@@ -138,27 +124,17 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """The words and names of a text.
-
-    Attributes:
-        files: that it includes.
-        defines, domain: of PDDL: ``domain`` or, in a problem, ``:domain``, and its name.
-    """
+    """The words and names of a text."""
 
     tokens: list[Token] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    defines: str = ""
+    files: list[str] = field(default_factory=list)  # that it includes
+    defines: str = ""  # of PDDL: domain or, in a problem, :domain, and its name
     domain: str = ""
 
 
 class TextIndex:
-    """The words and names of a text.
-
-    Args:
-        path: its file.
-        text: the text; ends of lines are line feeds.
-    """
+    """The words and names of a text of a file; ends of its lines are line feeds."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text, self.language = path, text, LANGUAGES[path.suffix.lower()]
@@ -208,7 +184,6 @@ class TextIndex:
 
 
 def _scan_braces(language: Language, text: str) -> Scan:
-    """Scan robray or RSG-DSL."""
     found, is_rsg = Scan(), language is _RSG
     top = Block("")
     stack, known = [top], language.blocks[""]
@@ -268,7 +243,6 @@ def _scan_braces(language: Language, text: str) -> Scan:
 
 
 def _scan_lists(language: Language, text: str) -> Scan:
-    """Scan PDDL."""
     found = Scan()
     stack, opened, before = [Block("")], [0], ""
     for match in language.token.finditer(text):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, product
 from tmkit.errors import ShapeError
-from tmkit.formats.mesh.inertias import solid_inertia
+from tmkit.formats.mesh.solids import solid_inertia
 from tmkit.graph import AttachedShape, Inertia, Mesh, SceneGraph
 from tmkit.spatial import Pose
 

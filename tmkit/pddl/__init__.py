@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         problem_from_unified as problem_from_unified,
         problem_to_unified as problem_to_unified,
     )
-    from tmkit.pddl.validation import TaskPlanValidation as TaskPlanValidation, validate_task_plan as validate_task_plan
+    from tmkit.pddl.schedules import TaskPlanValidation as TaskPlanValidation, validate_task_plan as validate_task_plan
     from tmkit.pddl.vocabulary import Function as Function, Predicate as Predicate, Type as Type
     from tmkit.pddl.writer import domain_to_pddl as domain_to_pddl, problem_to_pddl as problem_to_pddl
 else:

@@ -6,7 +6,7 @@ formula as a *query*: :meth:`Interpretation.solutions` yields the bindings under
 conjunction apart and always continues with the part that leaves the fewest choices: a part whose variables are all
 bound only filters, an equation or a positive atom binds variables from the facts, and only if neither is left a
 variable runs over its type. Parts that have no variable in common are solved apart. What still takes too long ends with
-the block of :func:`~tmkit._support.time_limits.time_limit` around the call.
+the block of :func:`~tmkit._support.limits.time_limit` around the call.
 
 Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation always speaks about
 predicates that are finished. The domain guarantees that such an order exists.
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tmkit._support.time_limits import check_time
+from tmkit._support.limits import check_time
 from tmkit.pddl.formulas import (
     Add,
     And,
@@ -140,8 +140,6 @@ class Interpretation:
             self._known.setdefault(predicate, set()).add(arguments)
         self._pending = bool(problem.domain.axioms)
 
-    # ------------------------------------------------------------------------------------------------- judging
-
     def holds(self, formula: Formula, binding: Binding | None = None) -> bool:
         """Return whether a formula holds.
 
@@ -210,8 +208,6 @@ class Interpretation:
             self._derive()
         return arguments in self._known.get(predicate, ())
 
-    # ------------------------------------------------------------------------------------------------ changing
-
     def change(self, effect: Effect, binding: Binding) -> Change:
         """Return the facts that an effect adds and deletes, and its cost.
 
@@ -245,8 +241,6 @@ class Interpretation:
             case ForEach(parameters, inner):
                 for extended in self.solutions(And(), parameters, binding):
                     self._collect(inner, extended, change)
-
-    # ------------------------------------------------------------------------------------------------ querying
 
     def solutions(
         self, formula: Formula, parameters: Iterable[Parameter], binding: Binding | None = None
@@ -381,8 +375,6 @@ class Interpretation:
         if all(value in self._problem.members(wanted[name]) for name, value in found.items()):
             rest = {name: types for name, types in wanted.items() if name not in found}
             yield from self._solve(remaining, rest, {**bound, **found})
-
-    # ------------------------------------------------------------------------------------------------ deriving
 
     def derived_facts(self) -> Iterator[Fact]:
         """Yield the facts that follow by axioms, sorted."""

@@ -78,9 +78,6 @@ class _List:
         return f"({' '.join(words)})"
 
 
-# --------------------------------------------------------------------------------------------------- expressions
-
-
 @dataclass(frozen=True, slots=True)
 class Number:
     """A numeric constant."""
@@ -108,9 +105,6 @@ class Arithmetic(_List):
 
 
 Expression: TypeAlias = Number | FunctionTerm | Arithmetic
-
-
-# ------------------------------------------------------------------------------------------------------ formulas
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +188,8 @@ class Forall(_List):
     body: Formula
 
 
-ALWAYS = And()
-"""The formula that always holds."""
-
+ALWAYS = And()  # the formula that always holds
 Formula: TypeAlias = Atom | Equals | Comparison | Not | And | Or | Imply | Exists | Forall
-
-
-# ------------------------------------------------------------------------------------------------------- effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +253,7 @@ class ForEach(_List):
     effect: Effect
 
 
-NO_EFFECT = EffectAnd()
-"""The effect that changes nothing."""
-
+NO_EFFECT = EffectAnd()  # the effect that changes nothing
 Effect: TypeAlias = Add | Delete | IncreaseCost | ChangeNumber | EffectAnd | When | ForEach
 
 
@@ -280,9 +267,6 @@ def simple_effects(effect: Effect) -> Iterator[Effect]:
             yield from simple_effects(inner)
         case _:
             yield effect
-
-
-# ------------------------------------------------------------------------------------------------------- schemas
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,8 +299,6 @@ class Problem:
         names = (parameter.name for parameter in schema.parameters)
         return schema, dict(zip(names, action.arguments, strict=True))
 
-    # -------------------------------------------------------------------------------------------- states of this task
-
     def holds(self, state: State, formula: Formula) -> bool:
         """Return whether a formula without free variables holds in a state, derived predicates included.
 

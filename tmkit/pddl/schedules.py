@@ -3,21 +3,44 @@
 Invariants: :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003) and shares nothing with what makes
 schedules: it has each start and end happen in the order of time, on the parts of an action as they were written. What
 happens at one instant sees the state before it.
+
+Partial orders: which actions of a plan may change places, and plans in which agents take turns. Validate a task plan
+action by action.
+
+:func:`validate_task_plan` applies the actions in order with :mod:`tmkit.pddl.evaluation`, which shares no code with any
+planner. It returns how many actions were applied, which part of which precondition failed, and which part of the goal
+does not hold at the end.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import TaskError
-from tmkit.pddl.evaluation import Change, Interpretation, in_words
-from tmkit.pddl.formulas import Formula, GroundAction, Number, Timing
-from tmkit.pddl.model import Problem
+from tmkit.pddl.evaluation import Interpretation, in_words
+from tmkit.pddl.formulas import (
+    Add,
+    Atom,
+    ChangeNumber,
+    Delete,
+    Fact,
+    Formula,
+    FunctionTerm,
+    GroundAction,
+    Number,
+    Timing,
+    When,
+    is_variable,
+)
+from tmkit.pddl.model import Domain, Metric, Problem
+from tmkit.pddl.state import State
+from tmkit.pddl.substitution import subtrees
 
-SEPARATION = 0.001
-"""Time by which what one action changes is before what another needs or changes."""
+SEPARATION = 0.001  # time by which what one action changes is before what another needs or changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +61,7 @@ class TimedAction:
 
 
 def action_timing(problem: Problem, action: GroundAction) -> tuple[Timing | None, dict[str, str], float]:
-    """Return the timing of an action, the values of its parameters, and its duration, 0 if it has none.
-
-    Args:
-        problem: the task, whose values at first count.
-        action: the action.
-
-    Raises:
-        TaskError: the action is not one of the domain, or its duration has no value or is below zero.
-    """
+    """Return an action's timing, its parameters' values, and its duration by the values at first, 0 if it has none."""
     schema, binding = problem.binding_of(action)
     if schema.timing is None:
         return None, binding, 0.0
@@ -92,7 +107,7 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
         if failures := instant.failures(needed, binding) or before.failures(needed, binding):
             return f"{time:.3f}: {actions[number].action}: {_words(failures)}"
         change = before.change(effect, binding)
-        touched = _touched(change)
+        touched: set[object] = {*change.added, *change.deleted, *change.values}
         if touched & changed:
             return f"{time:.3f}: {actions[number].action} changes what another changes at the same time"
         changed |= touched
@@ -109,9 +124,180 @@ def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
     return f"the goal is not reached: {_words(failures)}" if failures else ""
 
 
-def _touched(change: Change) -> set[object]:
-    return {*change.added, *change.deleted, *change.values}
-
-
 def _words(failures: tuple[Formula, ...]) -> str:
     return "; ".join(map(in_words, failures))
+
+
+def interference(domain: Domain, actions: Sequence[GroundAction]) -> list[frozenset[int]]:
+    """Return for each action the indices of those before it with which it must not change places.
+
+    One changes a fact that the other needs, or both change one. Derived predicates count as all predicates that they
+    follow from, quantified variables as all objects.
+    """
+    below = {axiom.predicate: {a.predicate for a in _atoms(axiom.condition)} for axiom in domain.axioms}
+    facts = [_touched(domain, action, below) for action in actions]
+    return [frozenset(i for i in range(j) if _interferes(facts[i], facts[j])) for j in range(len(actions))]
+
+
+_Touched: TypeAlias = tuple[list[Atom], list[tuple[Atom, bool]]]  # what is needed; what is changed, and whether added
+
+
+def _atoms(tree: object) -> Iterator[Atom]:
+    yield from (part for part in subtrees(tree) if isinstance(part, Atom))  # type: ignore[arg-type]
+
+
+def _touched(domain: Domain, action: GroundAction, below: dict[str, set[str]]) -> _Touched:
+    schema = domain.action(action.name)
+    binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
+
+    def ground(atom: Atom) -> Atom:
+        return Atom(atom.predicate, tuple(binding.get(term, term) for term in atom.terms))
+
+    timing = schema.timing
+    needs, effects = [schema.precondition], [schema.effect]
+    if timing is not None:
+        needs, effects = [timing.at_start, timing.over_all, timing.at_end], [timing.start, timing.end]
+    parts = [part for effect in effects for part in subtrees(effect)]
+    conditions = [*needs, *(part.condition for part in parts if isinstance(part, When))]
+    needed = [ground(atom) for condition in conditions for atom in _atoms(condition)]
+    numbers = [*conditions, *(part for part in parts if isinstance(part, ChangeNumber))]
+    needed += [Atom(f"={t.name}") for tree in numbers for t in subtrees(tree) if isinstance(t, FunctionTerm)]
+    for atom in needed:
+        needed += [Atom(name) for name in sorted(below.get(atom.predicate, ())) if Atom(name) not in needed]
+    changed = [(ground(part.atom), isinstance(part, Add)) for part in parts if isinstance(part, Add | Delete)]
+    changed += [
+        (Atom(f"={p.term.name}"), is_more) for p in parts if isinstance(p, ChangeNumber) for is_more in (False, True)
+    ]
+    return needed, changed
+
+
+def _interferes(first: _Touched, second: _Touched) -> bool:
+    (needed, changed), (other_needed, other_changed) = first, second
+    return (
+        any(_same(atom, other) for atom in needed for other, _ in other_changed)
+        or any(_same(atom, other) for atom, _ in changed for other in other_needed)
+        or any(_same(a, b) and x != y for a, x in changed for b, y in other_changed)
+    )
+
+
+def _same(first: Atom, second: Atom) -> bool:
+    """Return whether two atoms may be about one fact: a variable, or no terms of a predicate that has some, is any."""
+    if first.predicate != second.predicate:
+        return False
+    pairs = zip(first.terms, second.terms, strict=False)
+    return all(a == b or is_variable(a) or is_variable(b) for a, b in pairs)
+
+
+def by_turns(
+    problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
+    is_allowed: Callable[[GroundAction, State], bool] = lambda *_: True, ranks: Sequence[int] | None = None,
+) -> tuple[GroundAction, ...]:  # fmt: skip
+    """Return a plan in which agents take turns, in an order in which all is allowed; itself if there is none.
+
+    An agent goes on as long as the facts about it are others than at the start: an arm, while it holds something. Of
+    the actions that it may go on with, the one of the least of ``ranks`` is next; by default the first.
+    """
+    ranks = ranks or range(len(actions))
+    before = interference(problem.domain, actions)
+    own = [[agent for agent in agents if agent in action.arguments] for action in actions]
+
+    def facts_of(agent: str, state: State) -> frozenset[Fact]:
+        return frozenset(fact for fact in state if agent in fact.arguments)
+
+    done: list[int] = []
+    state, busy = problem.init, dict.fromkeys(agents, 0)
+    while len(done) < len(actions):
+        working = {agent for agent in agents if facts_of(agent, state) != facts_of(agent, problem.init)}
+        ready = [
+            (not working.intersection(own[i]), max((busy[agent] for agent in own[i]), default=0), ranks[i], i)
+            for i in range(len(actions))
+            if i not in done and before[i] <= set(done) and is_allowed(actions[i], state)
+        ]
+        if not ready:
+            return tuple(actions)
+        chosen = min(ready)[-1]
+        state = problem.apply(state, actions[chosen])
+        busy.update({agent: busy[agent] + 1 for agent in own[chosen]})
+        done.append(chosen)
+    return tuple(actions[i] for i in done)
+
+
+@dataclass(frozen=True)
+class TaskPlanValidation(Result):
+    """What came of executing a plan.
+
+    Attributes:
+        is_valid: every step was applicable and the goal holds at the end.
+        steps: the plan.
+        states: the initial state and the state after each step that could be executed.
+        failed_step: the index of the first step that could not be executed, ``None`` when all could.
+        failures: the ground parts of that step's precondition that did not hold; or, when all steps were executed, the
+            ground parts of the goal that do not hold.
+        message: why the plan is not valid, in words; empty when it is.
+        cost: the cost of the executed steps by the problem's metric.
+        costs: the same of each.
+    """
+
+    is_valid: bool
+    steps: tuple[GroundAction, ...]
+    states: tuple[State, ...]
+    failed_step: int | None
+    failures: tuple[Formula, ...]
+    message: str
+    cost: float
+    costs: tuple[float, ...] = ()
+
+    @property
+    def status(self) -> ValidationStatus:
+        """Whether the plan is valid."""
+        return ValidationStatus.of(self.is_valid)
+
+    def __repr__(self) -> str:
+        reason = f", {self.message}" if self.message else ""
+        return f"TaskPlanValidation({self.status.value}, {len(self.steps)} steps, cost {self.cost:g}{reason})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the validation without its states as plain values."""
+        values = super().to_dict()
+        del values["states"]
+        return values
+
+    @property
+    def final_state(self) -> State:
+        """The state after the last step that could be executed."""
+        return self.states[-1]
+
+
+def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskPlanValidation:
+    """Execute ``steps`` from the initial state of ``problem`` and tell what came of it.
+
+    Args:
+        problem: the task.
+        steps: the plan. A step that the domain does not have, or with wrong arguments, is a failed step, no error.
+    """
+    plan, states = tuple(steps), [problem.init]
+    costs: list[float] = []
+
+    def ended(message: str, failures: tuple[Formula, ...], failed: int | None) -> TaskPlanValidation:
+        return TaskPlanValidation(not message, plan, tuple(states), failed, failures, message, sum(costs), tuple(costs))
+
+    for index, step in enumerate(plan):
+        begin = f"step {index + 1} of {len(plan)}, {step}: "
+        try:
+            schema, binding = problem.binding_of(step)
+        except TaskError as error:
+            return ended(begin + error.data["reason"], (), index)
+        interpretation = Interpretation(problem, states[-1])
+        if failures := interpretation.failures(schema.precondition, binding):
+            return ended(begin + "; ".join(map(in_words, failures)), failures, index)
+        change = interpretation.change(schema.effect, binding)
+        cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
+        if cost is None:
+            return ended(f"{begin}its cost is not defined, because a function in it has no value", (), index)
+        if (term := change.undefined()) is not None:
+            return ended(f"{begin}it gives {term} no value", (), index)
+        states.append(change.applied(states[-1]))
+        costs.append(cost)
+    failures = Interpretation(problem, states[-1]).failures(problem.goal)
+    message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
+    return ended(message, failures, None)

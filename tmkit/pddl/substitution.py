@@ -10,12 +10,12 @@ was given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
+from typing import Any, TypeVar, cast
 
 from tmkit.pddl.formulas import (
     And,
-    Arithmetic,
     Atom,
     Comparison,
     Effect,
@@ -27,11 +27,12 @@ from tmkit.pddl.formulas import (
     FunctionTerm,
     Imply,
     Not,
-    Number,
     Or,
     Parameter,
     is_variable,
 )
+
+_Tree = TypeVar("_Tree", bound=Formula | Effect | Expression)
 
 
 def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
@@ -44,71 +45,46 @@ def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
         formula: the formula.
         binding: new terms by old ones.
     """
-
-    def terms(old: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple([binding.get(term, term) for term in old])
-
-    match formula:
-        case Atom(predicate, arguments):
-            return Atom(predicate, terms(arguments))
+    new: Any = formula
+    match new:
+        case Atom(name, terms) | FunctionTerm(name, terms):
+            new = type(new)(name, tuple([binding.get(term, term) for term in terms]))
         case Equals(left, right):
-            return Equals(*terms((left, right)))
-        case Comparison(operator, left_value, right_value):
-            return Comparison(operator, _in_expression(left_value, binding), _in_expression(right_value, binding))
-        case Not(part):
-            return Not(substitute(part, binding))
-        case And(parts) | Or(parts):
-            return type(formula)(tuple(substitute(part, binding) for part in parts))
-        case Imply(premise, conclusion):
-            return Imply(substitute(premise, binding), substitute(conclusion, binding))
+            new = Equals(binding.get(left, left), binding.get(right, right))
         case Exists(parameters, body) | Forall(parameters, body):
-            return type(formula)(parameters, substitute(body, _without(binding, parameters)))
+            hidden = {parameter.name for parameter in parameters}
+            new = type(new)(parameters, substitute(body, {k: v for k, v in binding.items() if k not in hidden}))
+        case _:
+            new = mapped(new, lambda part: substitute(part, binding))
+    return cast(Formula, new)
 
 
-def _in_expression(expression: Expression, binding: Mapping[str, str]) -> Expression:
-    match expression:
-        case Number():
-            return expression
-        case FunctionTerm(name, terms):
-            return FunctionTerm(name, tuple(binding.get(term, term) for term in terms))
-        case Arithmetic(operator, parts):
-            return Arithmetic(operator, tuple(_in_expression(part, binding) for part in parts))
+def mapped(tree: _Tree, change: Callable[[Any], Any]) -> _Tree:
+    """Return a formula, effect or expression with the trees directly in it changed; parameters are none."""
+
+    def changed(part: object) -> object:
+        return part if isinstance(part, str | float | Parameter) else change(part)
+
+    kind: Any = type(tree)
+    values = (getattr(tree, item.name) for item in fields(tree))
+    return cast(_Tree, kind(*(tuple(map(changed, v)) if isinstance(v, tuple) else changed(v) for v in values)))
 
 
-def _without(binding: Mapping[str, str], parameters: tuple[Parameter, ...]) -> Mapping[str, str]:
-    hidden = {parameter.name for parameter in parameters}
-    return (
-        {name: value for name, value in binding.items() if name not in hidden} if hidden & binding.keys() else binding
-    )
-
-
-def free_variables(formula: Formula) -> frozenset[str]:
+def free_variables(formula: Formula | Expression) -> frozenset[str]:
     """Return the variables of ``formula`` that no quantifier of it binds."""
     match formula:
-        case Atom(_, terms):
+        case Atom(_, terms) | FunctionTerm(_, terms):
             return frozenset(filter(is_variable, terms))
         case Equals(left, right):
             return frozenset(filter(is_variable, (left, right)))
-        case Comparison(_, left_value, right_value):
-            return _variables(left_value) | _variables(right_value)
         case Not(part):
             return free_variables(part)
         case And(parts) | Or(parts):
             return frozenset().union(*map(free_variables, parts))
-        case Imply(premise, conclusion):
-            return free_variables(premise) | free_variables(conclusion)
         case Exists(parameters, body) | Forall(parameters, body):
             return free_variables(body) - {parameter.name for parameter in parameters}
-
-
-def _variables(expression: Expression) -> frozenset[str]:
-    match expression:
-        case Number():
-            return frozenset()
-        case FunctionTerm(_, terms):
-            return frozenset(filter(is_variable, terms))
-        case Arithmetic(_, parts):
-            return frozenset().union(*map(_variables, parts))
+        case _:
+            return frozenset().union(*map(free_variables, parts_of(formula)))
 
 
 def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
@@ -130,14 +106,18 @@ def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom,
             return
 
 
+def parts_of(tree: Formula | Effect | Expression | Parameter) -> Iterator[Any]:
+    """Yield the trees directly in a tree, parameters of quantifiers too, in the order of writing."""
+    for item in fields(tree):
+        value = getattr(tree, item.name)
+        yield from (p for p in (value if isinstance(value, tuple) else (value,)) if not isinstance(p, str | float))
+
+
 def subtrees(tree: Formula | Effect | Expression | Parameter) -> Iterator[Formula | Effect | Expression | Parameter]:
     """Yield a tree and all trees in it, parameters of quantifiers too, in the order of writing."""
     yield tree
-    for item in fields(tree):
-        value = getattr(tree, item.name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if not isinstance(part, str | float):
-                yield from subtrees(part)
+    for part in parts_of(tree):
+        yield from subtrees(part)
 
 
 def conjuncts_of(formulas: Iterable[Formula]) -> Iterator[Formula]:

@@ -46,7 +46,7 @@ from tmkit.pddl.formulas import (
     typed_list,
 )  # fmt: skip
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.parsing.durative import compressed, with_durations_as_costs
+from tmkit.pddl.parsing.actions import compressed, with_durations_as_costs
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type
 from tmkit.pddl.writer import is_writable
@@ -71,9 +71,6 @@ def _library() -> Any:
     except ImportError as error:
         raise MissingExtraError.of("tasks of unified-planning need", "up", "unified-planning") from error
     return unified_planning.shortcuts
-
-
-# ------------------------------------------------------------------------------------------------------------- import
 
 
 def problem_from_unified(problem: Any) -> Problem:
@@ -258,9 +255,6 @@ class _Import:
             if is_it():
                 return reduce(lambda left, right: Arithmetic(sign, (left, right)), map(self.expression, node.args))
         raise TaskError.at(self.where, f"tmkit has no numbers such as {node}")
-
-
-# ------------------------------------------------------------------------------------------------------------- export
 
 
 def problem_to_unified(problem: Problem, environment: Any = None) -> Any:

@@ -16,43 +16,12 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeAlias
 
 from tmkit.errors import UnknownNameError
-from tmkit.pddl.formulas import (
-    Action,
-    Add,
-    And,
-    Arithmetic,
-    Atom,
-    ChangeNumber,
-    Comparison,
-    Delete,
-    Effect,
-    EffectAnd,
-    Equals,
-    Exists,
-    Expression,
-    Fact,
-    Forall,
-    ForEach,
-    Formula,
-    FunctionTerm,
-    Imply,
-    IncreaseCost,
-    Not,
-    Number,
-    Or,
-    Parameter,
-    When,
-    is_variable,
-)
+from tmkit.pddl import formulas
+from tmkit.pddl.substitution import parts_of
 
-TOTAL_COST = "total-cost"
-"""The function that the effect ``increase`` counts in."""
-
-DEEPEST_TYPES = 500
-"""How many types may stand above each other; published domains stay below 10."""
-
-Types = tuple[str, ...]
-"""The types of which a thing may have any; nearly always one."""
+TOTAL_COST = "total-cost"  # the function that the effect increase counts in
+DEEPEST_TYPES = 500  # how many types may stand above each other; published domains stay below 10
+Types = tuple[str, ...]  # the types of which a thing may have any; nearly always one
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +40,16 @@ class Predicate:
     """
 
     name: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[formulas.Parameter, ...] = ()
     is_function: bool = field(default=False, compare=False)
 
-    def __call__(self, *terms: str) -> Atom:
+    def __call__(self, *terms: str) -> formulas.Atom:
         """Return the atom that says this of some variables or objects."""
-        return Atom(self.name, terms)
+        return formulas.Atom(self.name, terms)
 
-    def fact(self, *objects: str) -> Fact:
+    def fact(self, *objects: str) -> formulas.Fact:
         """Return the fact that says this of some objects."""
-        return Fact(self.name, objects)
+        return formulas.Fact(self.name, objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +57,10 @@ class Function:
     """A numeric function: its name and typed parameters. The values of actions' effects are part of states."""
 
     name: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[formulas.Parameter, ...] = ()
 
 
-Signature: TypeAlias = Predicate | Function | Action
-"""Anything with a name and typed parameters."""
+Signature: TypeAlias = Predicate | Function | formulas.Action  # anything with a name and typed parameters
 
 
 class Fault(NamedTuple):
@@ -149,8 +117,6 @@ class Vocabulary:
             if any(not self.above(kind).isdisjoint(types) for kind in kinds)
         )
 
-    # ------------------------------------------------------------------------------------------- single sentences
-
     def type_fault(self, name: str) -> Fault | None:
         """Return what is wrong with using ``name`` as a type."""
         return None if name in self.parents else Fault(_unknown("type", name, self.parents))
@@ -190,7 +156,7 @@ class Vocabulary:
 
     def term_fault(self, term: str, variables: Variables) -> Fault | None:
         """Return the fault of a term, or None."""
-        if is_variable(term):
+        if formulas.is_variable(term):
             return None if term in variables else Fault(_unknown("variable", term, variables))
         return None if term in self.objects else Fault(_unknown("object", term, self.objects))
 
@@ -213,61 +179,43 @@ class Vocabulary:
                 return Fault(f"{place} must be of type {wanted}, but '{term}' is of type {found}", word)
         return None
 
-    # ------------------------------------------------------------------------------------------------ whole trees
-
-    def formula_fault(self, formula: Formula, variables: Variables) -> Fault | None:
+    def formula_fault(self, formula: formulas.Formula | formulas.Expression, variables: Variables) -> Fault | None:
         """Return the first fault of a formula, or None."""
         match formula:
-            case Atom(predicate, terms):
+            case formulas.Atom(predicate, terms):
                 return self.atom_fault(predicate, terms, variables)
-            case Equals(left, right):
+            case formulas.FunctionTerm(name, terms):
+                return self.function_fault(name, terms, variables)
+            case formulas.Equals(left, right):
                 return self.term_fault(left, variables) or self.term_fault(right, variables)
-            case Comparison(_, left_value, right_value):
-                return self._expression_fault(left_value, variables) or self._expression_fault(right_value, variables)
-            case Not(part):
-                return self.formula_fault(part, variables)
-            case And(parts) | Or(parts):
-                return _first(self.formula_fault(part, variables) for part in parts)
-            case Imply(premise, conclusion):
-                return self.formula_fault(premise, variables) or self.formula_fault(conclusion, variables)
-            case Exists(parameters, body) | Forall(parameters, body):
+            case formulas.Exists(parameters, body) | formulas.Forall(parameters, body):
                 inner = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
                 return self.parameters_fault(parameters) or self.formula_fault(body, inner)
+            case _:
+                return _first(self.formula_fault(part, variables) for part in parts_of(formula))
 
-    def effect_fault(self, effect: Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
+    def effect_fault(self, effect: formulas.Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
         """Return the first fault of an effect, or None; derived predicates must not be added or deleted."""
         match effect:
-            case Add(atom) | Delete(atom):
+            case formulas.Add(atom) | formulas.Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
-            case IncreaseCost(amount):
-                return self.function_fault(TOTAL_COST, (), variables) or self._expression_fault(amount, variables)
-            case ChangeNumber(_, FunctionTerm(name, terms), amount):
-                return self.function_fault(name, terms, variables) or self._expression_fault(amount, variables)
-            case EffectAnd(parts):
+            case formulas.IncreaseCost(amount):
+                return self.function_fault(TOTAL_COST, (), variables) or self.formula_fault(amount, variables)
+            case formulas.ChangeNumber(_, formulas.FunctionTerm(name, terms), amount):
+                return self.function_fault(name, terms, variables) or self.formula_fault(amount, variables)
+            case formulas.EffectAnd(parts):
                 return _first(self.effect_fault(part, variables, derived) for part in parts)
-            case When(condition, inner):
+            case formulas.When(condition, inner):
                 return self.formula_fault(condition, variables) or self.effect_fault(inner, variables, derived)
-            case ForEach(parameters, inner):
+            case formulas.ForEach(parameters, inner):
                 scope = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
                 return self.parameters_fault(parameters) or self.effect_fault(inner, scope, derived)
 
-    def _expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
-        match expression:
-            case Number():
-                return None
-            case FunctionTerm(name, terms):
-                return self.function_fault(name, terms, variables)
-            case Arithmetic(_, parts):
-                return _first(self._expression_fault(part, variables) for part in parts)
-
-    def parameters_fault(self, parameters: tuple[Parameter, ...], *, distinct: bool = True) -> Fault | None:
-        """Return the first fault of a parameter list, or None: not a variable, an unknown type, a repeated name.
-
-        The parameters of declarations need not be distinct, since nothing refers to them: ``(in ?obj ?obj)``.
-        """
+    def parameters_fault(self, parameters: tuple[formulas.Parameter, ...], *, distinct: bool = True) -> Fault | None:
+        """Return the first fault of a parameter list, or None; ``(in ?obj ?obj)`` is no fault in declarations."""
         seen: set[str] = set()
         for parameter in parameters:
-            if not is_variable(parameter.name):
+            if not formulas.is_variable(parameter.name):
                 return Fault(f"a parameter must start with '?', but '{parameter.name}' does not")
             if distinct and parameter.name in seen:
                 return Fault(f"parameter '{parameter.name}' is declared twice")

@@ -29,7 +29,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
-from tmkit.formats.urdf.self_collisions import random_configurations
+from tmkit.formats.urdf.shapes import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
 from tmkit.robots.fingers import Hand, cup_frames

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
-from tmkit.formats.mesh.frustum import thickened
-from tmkit.formats.urdf.self_collisions import random_configurations
+from tmkit.formats.mesh.solids import thickened
+from tmkit.formats.urdf.shapes import random_configurations
 from tmkit.graph import Joint, SceneGraph
 from tmkit.robots.chains import JointChain, joint_chains
 from tmkit.robots.manipulator import Manipulator

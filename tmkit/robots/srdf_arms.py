@@ -30,7 +30,7 @@ import numpy as np
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, RobotError, nearest_name
 from tmkit.formats.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members, read_srdf
-from tmkit.formats.srdf.groups import refused
+from tmkit.formats.srdf.values import refused
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
 from tmkit.robots.fingers import Hand, cup_frames, finger_distance, finger_frames

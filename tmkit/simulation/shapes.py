@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
-from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field, solid_triangles
+from tmkit.formats.mesh.solids import mesh_of_cloud, mesh_of_field, solid_triangles
 from tmkit.graph import AttachedShape, Mesh, PointCloud, Shape
 from tmkit.simulation.engine import Engine
 from tmkit.spatial import Pose

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.store.merging import Conflict as Conflict, merge_scenes as merge_scenes
+    from tmkit.store.encoding import Conflict as Conflict, merge_scenes as merge_scenes
     from tmkit.store.store import Collected as Collected, Store as Store, StoreLimits as StoreLimits, Version as Version
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -44,13 +44,7 @@ class BlobFolder:
             raise StoreError(f"{path}: expected a folder, received a link")
 
     def put(self, shape: Shape) -> None:
-        """Write the blob of a shape, unless it is there; synchronised with the disk.
-
-        Raises:
-            StoreError: it is too large.
-            OutputError: it cannot be written.
-            StoreDamageError: a blob of this digest is there and says something else.
-        """
+        """Write the blob of a shape, unless it is there; synchronised with the disk."""
         digest, path = shape.digest, self._path / shape.digest
         if digest in self._compared and path.exists():
             return

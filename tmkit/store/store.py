@@ -35,8 +35,7 @@ from tmkit.graph import NoiseSource, SceneDifference, SceneGraph, Shape, diff
 from tmkit.spatial.plain import check_fields
 from tmkit.store.blobs import BlobFolder
 from tmkit.store.database import FILE, FORMAT, Database
-from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_difference
-from tmkit.store.merging import merge_scenes
+from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_difference, merge_scenes
 
 _MOST_DIFFERENCES = 1000  # since a snapshot
 _LEAST_SNAPSHOT = 4096  # bytes that differences of a small scene may take, however small it is
@@ -134,8 +133,6 @@ class Store:
         self._source_keys: dict[NoiseSource, bytes] = {}
         self._sources: dict[bytes, NoiseSource] = {}
 
-    # --- versions in and out ------------------------------------------------------------------------------------------
-
     def put(self, scene: SceneGraph, branch: str = "main", *, message: str = "", merges: Sequence[str] = ()) -> str:
         """Add a version to a branch and return its id; a scene equal to the tip makes none.
 
@@ -212,8 +209,6 @@ class Store:
         with self._database:
             yield self
 
-    # --- branches -----------------------------------------------------------------------------------------------------
-
     @property
     def branches(self) -> Mapping[str, str]:
         """Ids of the tips by name."""
@@ -273,8 +268,6 @@ class Store:
             self._database.set_tip(into, merged)
         return merged.hex()
 
-    # --- housekeeping -------------------------------------------------------------------------------------------------
-
     def gc(self) -> Collected:
         """Remove the versions that no branch leads to, the blobs that no version names, and half-written files."""
         with self._database:
@@ -324,8 +317,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
-
-    # --- inside -------------------------------------------------------------------------------------------------------
 
     def _tip(self, branch: str) -> bytes | None:
         tip = self._database.tip(branch)

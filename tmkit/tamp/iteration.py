@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.pddl.partial_order import by_turns
+from tmkit.pddl.schedules import by_turns
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext, budget_growth
@@ -32,7 +32,7 @@ from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, re
 from tmkit.tamp.refinement_tree import RefinementTree
 from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
-from tmkit.task_planning.action_elimination import without_redundant_steps
+from tmkit.task_planning.schedule import without_redundant_steps
 
 _logger = logging.getLogger(__name__)
 

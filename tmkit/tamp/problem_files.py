@@ -2,7 +2,8 @@
 
 A problem file names scenes, a domain, a goal and robots, and may have options. It is data: reading one runs no code,
 however it was made. So its domain and semantics are built-in ones, unless the caller gives others, and the files that
-it names lie in the folders that a scene may read (:mod:`tmkit.formats.mesh.sandbox`). Paths are relative to the file.
+it names lie in the folders that a scene may read (:mod:`tmkit.formats.mesh.package_uris`). Paths are relative to the
+file.
 
 Invariants: each error of a value has the file, the line and the key; no key is ignored.
 """
@@ -24,7 +25,7 @@ from tmkit._support.toml_files import line_of_key, read_toml
 from tmkit.errors import FileFormatError, MissingFileError, TmkitError, UnknownNameError
 from tmkit.formats import load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.mesh.sandbox import below, is_public, project_folders, real_path
+from tmkit.formats.mesh.package_uris import below, is_public, project_folders, real_path
 from tmkit.graph import SceneGraph
 from tmkit.plans import ContinuousGoal
 from tmkit.plans.continuous_goals import goal_of_node

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.task_planning.checked_planner import CheckedTaskPlanner as CheckedTaskPlanner
+    from tmkit.task_planning.protocol import CheckedTaskPlanner as CheckedTaskPlanner
     from tmkit.task_planning.fast_downward import FastDownward as FastDownward
-    from tmkit.task_planning.mutexes import find_conflict as find_conflict, is_goal_impossible as is_goal_impossible
+    from tmkit.task_planning.translated_task import (
+        find_conflict as find_conflict,
+        is_goal_impossible as is_goal_impossible,
+    )
     from tmkit.task_planning.protocol import (
         MovableTask as MovableTask, PreparedTask as PreparedTask, ProvingTask as ProvingTask,
         TaskPlanner as TaskPlanner, TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics,
         TaskPlanStatus as TaskPlanStatus,
     )  # fmt: skip
-    from tmkit.task_planning.replanning import (
+    from tmkit.task_planning.fast_downward import (
         TaskExecution as TaskExecution, execute_with_replanning as execute_with_replanning,
         possible_states as possible_states,
     )  # fmt: skip

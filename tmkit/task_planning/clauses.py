@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.time_limits import check_time
+from tmkit._support.limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.strata import components
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator
@@ -42,15 +42,7 @@ _FEW = 8  # so many exclude each other pair by pair
 
 
 class StepClauses:
-    """The clauses of a task, for any number of steps.
-
-    Args:
-        task: the translated task, patched or not.
-        interchangeable: groups of objects that are as good as each other.
-
-    Raises:
-        TaskPlannerError: a derived variable has more than two values.
-    """
+    """The clauses of a task, patched or not, for any number of steps; derived variables have two values at most."""
 
     def __init__(self, task: TranslatedTask, *, interchangeable: Iterable[tuple[str, ...]] = ()) -> None:
         self._task = task
@@ -89,8 +81,6 @@ class StepClauses:
             if number + 1 in position and step < steps:
                 happens[step] = position[number + 1]
         return tuple(happens[step] for step in range(steps))
-
-    # --------------------------------------------------------------------------------------------------- numbering
 
     def _new(self) -> int:
         self._width += 1
@@ -146,8 +136,6 @@ class StepClauses:
             if variable.layer < 0:
                 yield number, value
 
-    # ------------------------------------------------------------------------------------------------------ states
-
     def _values(self) -> Iterator[_Clause]:
         for number, variable in enumerate(self._task.variables):
             if len(variable.values) != 2:
@@ -168,7 +156,11 @@ class StepClauses:
             if axiom.variable not in self._blocked:
                 rules.setdefault(axiom.variable, []).append(axiom)
         derived = [number for number, variable in enumerate(self._task.variables) if variable.layer >= 0]
-        for members in _circles({number: rules.get(number, []) for number in derived if number not in self._blocked}):
+        free = {number: rules.get(number, []) for number in derived if number not in self._blocked}
+        needs = {
+            n: {pair[0] for axiom in axioms for pair in axiom.conditions} & free.keys() for n, axioms in free.items()
+        }
+        for members in components({number: sorted(others) for number, others in needs.items()}):
             yield from self._circle(members, rules)
 
     def _circle(self, members: Sequence[int], rules: dict[int, list[SasAxiom]]) -> Iterator[_Clause]:
@@ -203,8 +195,6 @@ class StepClauses:
             else:
                 return None
         return literals
-
-    # ------------------------------------------------------------------------------------------------------- moves
 
     def _changes(self) -> Iterator[_Clause]:
         reasons: dict[Pair, list[int]] = {}
@@ -246,14 +236,6 @@ class StepClauses:
                 for position, names in enumerate(arguments):
                     if second in names and first not in names:
                         yield -self._operators[position], used[first]
-
-
-def _circles(rules: Mapping[int, Iterable[SasAxiom]]) -> list[tuple[int, ...]]:
-    """Return the derived variables in groups that depend on each other."""
-    below = {number: {pair[0] for axiom in axioms for pair in axiom.conditions} for number, axioms in rules.items()}
-    return list(
-        components({number: [other for other in sorted(needs) if other in below] for number, needs in below.items()})
-    )
 
 
 def _timely(clauses: Iterable[_Clause]) -> Iterator[_Clause]:

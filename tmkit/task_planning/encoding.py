@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import (
@@ -40,7 +40,6 @@ from tmkit.pddl.formulas import (
     FunctionTerm,
     Imply,
     IncreaseCost,
-    Not,
     Number,
     Or,
     Parameter,
@@ -49,18 +48,16 @@ from tmkit.pddl.formulas import (
 )
 from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.state import State
-from tmkit.pddl.substitution import substitute, subtrees
+from tmkit.pddl.substitution import mapped, substitute, subtrees
 from tmkit.pddl.vocabulary import Predicate
 from tmkit.pddl.writer import domain_to_pddl, is_writable, problem_to_pddl
+
+_Tree = TypeVar("_Tree", bound=Formula | Effect)
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A problem in the form that Fast Downward reads.
-
-    Attributes:
-        names: for each object that had to be renamed, the name it had; by its new name.
-    """
+    """A problem in the form that Fast Downward reads, and the names of renamed objects by their new ones."""
 
     domain_text: str
     problem_text: str
@@ -68,12 +65,7 @@ class Encoding:
 
 
 def encode(problem: Problem) -> Encoding:
-    """Return an equivalent problem that Fast Downward can read.
-
-    Raises:
-        TaskPlannerError: the problem compares or changes numbers, or computes costs, or a cost is negative or not a
-            number.
-    """
+    """Return an equivalent problem that Fast Downward can read; numbers that are compared or changed are refused."""
     for action in problem.domain.actions:
         if numeric := [part for part in simple_effects(action.effect) if isinstance(part, ChangeNumber)]:
             what = f"action '{action.name}' changes a number, which Fast Downward cannot: {numeric[0]}"
@@ -85,7 +77,9 @@ def encode(problem: Problem) -> Encoding:
     domain = replace(plain.domain, name="domain", requirements=(), actions=actions)
     goal = plain.goal if isinstance(plain.goal, And) else And((plain.goal,))
     written = copy_of(plain, name="problem", domain=domain, goal=goal)
-    _refuse_comparisons(written)
+    for part in (part for tree in _trees(written) for part in subtrees(tree)):
+        if isinstance(part, Comparison):
+            raise _unreadable(f"the numeric comparison {part}")
     back = {new: old for old, new in names.items()}
     return Encoding(domain_to_pddl(domain), problem_to_pddl(written), back)
 
@@ -95,12 +89,7 @@ def _is_plain(name: str) -> bool:
 
 
 def copy_of(problem: Problem, **changes: Any) -> Problem:
-    """Return a problem with some of its parts changed.
-
-    Args:
-        problem: the problem.
-        changes: parts by the names of its attributes.
-    """
+    """Return a problem with some of its parts changed, by the names of its attributes."""
     names = ("name", "domain", "objects", "init", "goal", "metric", "values")
     return Problem(**({name: getattr(problem, name) for name in names} | changes))
 
@@ -119,9 +108,6 @@ def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
         goal=substitute(problem.goal, names),
         values={fact(term): value for term, value in problem.values.items()},
     )
-
-
-# ------------------------------------------------------------------------------------------------------------- costs
 
 
 def _with_whole_costs(problem: Problem) -> Problem:
@@ -173,17 +159,8 @@ def _scaled(effect: Effect, factor: int | None) -> Effect:
             return EffectAnd()
         case IncreaseCost(Number(value)) if factor is not None:
             return IncreaseCost(Number(float(Fraction(str(value)) * factor)))
-        case EffectAnd(parts):
-            return EffectAnd(tuple(_scaled(part, factor) for part in parts))
-        case When(condition, inner):
-            return When(condition, _scaled(inner, factor))
-        case ForEach(parameters, inner):
-            return ForEach(parameters, _scaled(inner, factor))
         case _:
-            return effect
-
-
-# ------------------------------------------------------------------------------------------------------------- types
+            return mapped(effect, lambda part: _scaled(part, factor))
 
 
 def _uses_either(problem: Problem) -> bool:
@@ -221,7 +198,7 @@ def _without_types(problem: Problem) -> Problem:
                 action,
                 parameters=_bare(action.parameters),
                 precondition=And((*_guards(action.parameters), _unguarded(action.precondition))),
-                effect=_unguarded_effect(action.effect),
+                effect=_unguarded(action.effect),
             )
             for action in domain.actions
         ),
@@ -246,36 +223,18 @@ def _without_types(problem: Problem) -> Problem:
     )  # fmt: skip
 
 
-def _unguarded(formula: Formula) -> Formula:
-    """Return the formula with the types of its quantifiers turned into conditions."""
-    match formula:
-        case Not(part):
-            return Not(_unguarded(part))
-        case And(parts) | Or(parts):
-            return type(formula)(tuple(map(_unguarded, parts)))
-        case Imply(premise, conclusion):
-            return Imply(_unguarded(premise), _unguarded(conclusion))
+def _unguarded(tree: _Tree) -> _Tree:
+    """Return a formula or an effect with the types of its quantifiers turned into conditions."""
+    match tree:
         case Exists(parameters, body):
-            return Exists(_bare(parameters), And((*_guards(parameters), _unguarded(body))))
+            return type(tree)(_bare(parameters), And((*_guards(parameters), _unguarded(body))))
         case Forall(parameters, body):
-            return Forall(_bare(parameters), Imply(And(_guards(parameters)), _unguarded(body)))
-        case _:
-            return formula
-
-
-def _unguarded_effect(effect: Effect) -> Effect:
-    match effect:
-        case EffectAnd(parts):
-            return EffectAnd(tuple(map(_unguarded_effect, parts)))
-        case When(condition, inner):
-            return When(_unguarded(condition), _unguarded_effect(inner))
+            return type(tree)(_bare(parameters), Imply(And(_guards(parameters)), _unguarded(body)))
         case ForEach(parameters, inner):
-            return ForEach(_bare(parameters), When(And(_guards(parameters)), _unguarded_effect(inner)))
+            return type(tree)(_bare(parameters), When(And(_guards(parameters)), _unguarded(inner)))
         case _:
-            return effect
-
-
-# ------------------------------------------------------------------------------------------------------------ effects
+            other: _Tree = mapped(tree, _unguarded)
+            return other
 
 
 def _levelled(action: Action) -> Effect:
@@ -305,10 +264,7 @@ def _single_effects(
     parameters: tuple[Parameter, ...] = (),
     conditions: tuple[Formula, ...] = (),
 ) -> Iterator[Effect]:
-    """Yield each atom that is added or deleted, with all ``parameters`` and ``conditions`` around it.
-
-    Variables get new names where they would hide others of the same name; ``names`` tells the new from the old.
-    """
+    """Yield each atom that changes, with all around it; ``names`` has variables that would hide others."""
     match effect:
         case EffectAnd(parts):
             for part in parts:
@@ -332,21 +288,12 @@ def _unused(name: str, names: Mapping[str, str]) -> str:
     return next(new for new in (name, *(f"{name}--{count}" for count in range(1, len(used) + 2))) if new not in used)
 
 
-# ---------------------------------------------------------------------------------------------------------- refusals
-
-
 def _trees(problem: Problem) -> list[Formula | Effect]:
     """Return the goal, and all conditions and effects of the domain."""
     domain = problem.domain
     conditions: list[Formula] = [problem.goal, *(action.precondition for action in domain.actions)]
     conditions += [axiom.condition for axiom in domain.axioms]
     return [*conditions, *(action.effect for action in domain.actions)]
-
-
-def _refuse_comparisons(problem: Problem) -> None:
-    for part in (part for tree in _trees(problem) for part in subtrees(tree)):
-        if isinstance(part, Comparison):
-            raise _unreadable(f"the numeric comparison {part}")
 
 
 def _unreadable(what: str) -> TaskPlannerError:

@@ -10,25 +10,35 @@ Determinism: the same task gives the same plan. The translator's hash seed is fi
 follow-up searches count only if they took few enough expansions (``landmark_work``, ``improvement_work``), numbers
 independent of any clock. The former is stopped when it has taken more; time limits of the processor only stop them, and
 leave factors of five and ten for slower machines.
+
+Actions with several outcomes: plan as if they could be chosen, act, and plan again when it came otherwise. An action
+whose effect is ``oneof`` several is read as one action for each outcome (*all-outcomes determinisation*), so a plan
+says which outcome it hopes for. After each action the state is asked for; where it is not the one that was hoped for,
+the rest is planned anew from there (S. Yoon, A. Fern, R. Givan, "FF-Replan", ICAPS 2007).
+
+It does not look ahead: where a hoped-for outcome stays out, the goal may be out of reach. That there is no plan is
+proved: not even with the best of luck.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from tmkit._support import time_limits
+from tmkit._support import limits
+from tmkit._support.results import Result
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import TimeLimitError
+from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.task_planning.encoding import encode
-from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches
-from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.pddl.state import State
+from tmkit.task_planning.encoding import copy_of, encode
+from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches, translated
+from tmkit.task_planning.protocol import MovableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
-from tmkit.task_planning.translator import translated
 
 LANDMARK_SEARCH = (
     "let(hlm, landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=true),"
@@ -108,8 +118,6 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             encoding="split",
         )  # fmt: skip
 
-    # -------------------------------------------------------------------------------------------------- translating
-
     def translate(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
         """Translate a problem for :meth:`search`.
 
@@ -125,7 +133,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
         """
         try:
-            with time_limits.time_limit(time_limit):
+            with limits.time_limit(time_limit):
                 encoding = encode(problem)
                 key = (encoding.domain_text, encoding.problem_text)
                 text = _remembered.get(key) or translated(encoding, time_limit)
@@ -146,8 +154,6 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         """
         return self.translate(problem, time_limit=time_limit)
 
-    # ---------------------------------------------------------------------------------------------------- searching
-
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
         """Search for a plan of a translated task, which may have been patched, or that there is none, within the time.
 
@@ -162,7 +168,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
         try:
-            with time_limits.time_limit(time_limit), temporary_folder("search") as folder:
+            with limits.time_limit(time_limit), temporary_folder("search") as folder:
                 searches = Searches(task, folder, deadline)
                 outcome = self._first(searches)
                 if outcome.has_given_up:
@@ -261,11 +267,7 @@ def remembered_translations() -> dict[tuple[str, str], str]:
 
 
 def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
-    """Remember translations, as the last ones.
-
-    Args:
-        translations: what another process has from :func:`remembered_translations`.
-    """
+    """Remember translations that another process has, as the last ones."""
     for key, text in translations.items():
         _remembered.pop(key, None)
         _remembered[key] = text
@@ -275,3 +277,85 @@ def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
 
 def _by_cost(result: TaskPlanResult) -> tuple[float, int]:
     return result.cost, len(result.steps)
+
+
+@dataclass(frozen=True)
+class TaskExecution(Result):
+    """What was done, and where it led.
+
+    Attributes:
+        status: ``SOLVED`` when the goal holds; ``UNSOLVABLE`` when it is proved that it cannot be reached any more.
+        actions: what was done, by the names that the domain states.
+        states: the first state, and that after each action.
+        plans: how often was planned.
+        message: why it ended, in words.
+    """
+
+    status: TaskPlanStatus
+    actions: tuple[GroundAction, ...]
+    states: tuple[State, ...]
+    plans: int
+    message: str
+
+    def __repr__(self) -> str:
+        return f"TaskExecution({self.status.value}, {len(self.actions)} actions, {self.plans} plans)"
+
+
+def possible_states(problem: Problem, state: State, action: GroundAction) -> tuple[State, ...]:
+    """Return the states to which an action may lead, without repetition, in the order of its outcomes.
+
+    Args:
+        problem: the task.
+        state: the state before.
+        action: an applicable action, or one of its outcomes.
+
+    Raises:
+        TaskError: the action is not applicable, or not one of the domain.
+    """
+    outcomes = (GroundAction(outcome.name, action.arguments) for outcome in problem.domain.outcomes(action.name))
+    return tuple(dict.fromkeys(problem.apply(state, outcome) for outcome in outcomes))
+
+
+def execute_with_replanning(
+    problem: Problem, act: Callable[[State, GroundAction], State], *, planner: TaskPlanner[Any] | None = None,
+    max_actions: int = 1000, time_limit: float = 60.0,
+) -> TaskExecution:  # fmt: skip
+    """Plan, act, and plan again when an outcome is not the one that was hoped for, until the goal holds.
+
+    Args:
+        problem: the task.
+        act: does an action, by its stated name, in a state, and returns the state afterwards.
+        planner: finds plans; :class:`FastDownward` by default.
+        max_actions: after which to give up.
+        time_limit: seconds for all plans together.
+
+    Raises:
+        TaskPlannerError: the planner broke.
+        TaskError: a state has facts that the problem does not know.
+    """
+    deadline, domain = time.monotonic() + time_limit, problem.domain
+    planner = planner or FastDownward()
+    states, actions, plans = [problem.init], list[GroundAction](), 0
+
+    def ended(status: TaskPlanStatus, message: str) -> TaskExecution:
+        return TaskExecution(status, tuple(actions), tuple(states), plans, message)
+
+    task: Any = None
+    while True:
+        moved = task.at_state(states[-1]) if isinstance(task, MovableTask) else None
+        task = moved or planner.prepare(copy_of(problem, init=states[-1]), time_limit=deadline - time.monotonic())
+        result = planner.search(task, time_limit=deadline - time.monotonic())
+        plans += 1
+        if not result.is_solved:
+            return ended(result.status, result.message)
+        for step in result.steps:
+            if len(actions) >= max_actions:
+                return ended(TaskPlanStatus.LIMIT, f"the goal does not hold after {max_actions} actions")
+            hoped = problem.apply(states[-1], step)
+            stated = GroundAction(domain.outcomes(step.name)[0].outcome_of or step.name, step.arguments)
+            actions.append(stated)
+            states.append(act(states[-1], stated))
+            if states[-1] != hoped:
+                break
+        else:
+            return ended(TaskPlanStatus.SOLVED, "the goal holds")

@@ -17,14 +17,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
-from tmkit._support.time_limits import check_time
+from tmkit._support.limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping, Problem
 
-Pair = tuple[int, int]
-"""A variable and one of its values."""
-
+Pair = tuple[int, int]  # A variable and one of its values
 _VERSION = "3"
 
 
@@ -101,8 +99,6 @@ class SasTask:
     names: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
     is_complete: bool = True
 
-    # ------------------------------------------------------------------------------------------------------ meaning
-
     @cached_property
     def _values(self) -> dict[Fact, Pair]:
         """The variable and value of each fact that has one."""
@@ -133,8 +129,6 @@ class SasTask:
         """The number of values that all variables have together."""
         return sum(len(variable.values) for variable in self.variables)
 
-    # ------------------------------------------------------------------------------------------------------ writing
-
     def to_text(self) -> str:
         """Return the task in the translator's output format."""
         return "\n".join([*self._lines(), ""])
@@ -162,8 +156,6 @@ class SasTask:
         for axiom in self.axioms:
             yield from ("begin_rule", *_pair_lines(axiom.conditions))
             yield from (f"{axiom.variable} {axiom.before} {axiom.after}", "end_rule")
-
-    # ------------------------------------------------------------------------------------------------------ reading
 
     @classmethod
     def unfinished(cls, problem: Problem) -> Self:

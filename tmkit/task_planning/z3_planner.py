@@ -1,45 +1,104 @@
 """Task planning with the solver Z3: shortest plans.
 
 "There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`). The horizon h grows until it can be
-satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.landmark_bounds`); what was proved about short
+satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.step_bounds`); what was proved about short
 horizons stays true when more is forbidden. A learned constraint is a clause at every step.
 
 That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, when two of its facts can
 never meet, or when all reachable states have been looked at, some of which is done after each horizon
-(:mod:`tmkit.task_planning.breadth_first`).
+(:mod:`tmkit.task_planning.step_bounds`).
 
 Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an amount of work, not
 of time. So the plan depends on the task alone. A time limit only stops.
+
+Which objects of a problem are as good as each other. The idea: two objects are interchangeable when the whole task
+stays the same after each is called by the other's name: its types, its initial facts, its goal, and what has been
+forbidden. Of forty free places on a table all are, until one of them is where something failed. A planner that may
+choose among them need not try them all; the first that was not used yet does.
+
+Invariants: objects in one group can be permuted at will, since being exchangeable is an equivalence. Objects that the
+goal mentions are omitted, which is more than needed. O(facts + learned constraints * objects).
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from tmkit._support import time_limits
+from tmkit._support import limits
+from tmkit._support.limits import check_time
 from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact, GroundAction
-from tmkit.pddl.interchange import ForbiddenAction, interchangeable_objects
 from tmkit.pddl.model import Problem
-from tmkit.pddl.validation import validate_task_plan
-from tmkit.task_planning.breadth_first import Exploration
+from tmkit.pddl.schedules import validate_task_plan
 from tmkit.task_planning.clauses import StepClauses
 from tmkit.task_planning.fast_downward import FastDownward
-from tmkit.task_planning.landmark_bounds import least_steps
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
+from tmkit.task_planning.step_bounds import Exploration, least_steps
 from tmkit.task_planning.translated_task import TranslatedTask
+
+ForbiddenAction = tuple[GroundAction, frozenset[Fact]]  # an action, and the facts in whose presence it is forbidden
+_SELF = "?"  # stands for the object itself where its facts are compared with another's
+
+
+def interchangeable_objects(
+    problem: Problem, constraints: Collection[ForbiddenAction] = ()
+) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of two and more interchangeable objects, each in the order of the problem."""
+    mentioned = set(re.findall(r"[^\s()]+", str(problem.goal)))
+    about: dict[str, set[tuple[str, ...]]] = {name: set() for name in problem.objects if name not in mentioned}
+    for fact in problem.init:
+        _tell(about, fact.predicate, fact.arguments)
+    for term, value in problem.values.items():
+        _tell(about, f"{term.predicate} {value}", term.arguments)
+    equivalent: dict[tuple[object, ...], list[str]] = {}
+    for name, facts in about.items():
+        equivalent.setdefault((problem.objects[name], frozenset(facts)), []).append(name)
+    known = frozenset(constraints)
+    groups = (group for names in equivalent.values() for group in _parted(names, known))
+    return tuple(group for group in groups if len(group) > 1)
+
+
+def _tell(about: dict[str, set[tuple[str, ...]]], what: str, arguments: tuple[str, ...]) -> None:
+    for name in dict.fromkeys(arguments):
+        if name in about:
+            about[name].add((what, *(_SELF if argument == name else argument for argument in arguments)))
+
+
+def _parted(names: Iterable[str], constraints: frozenset[ForbiddenAction]) -> list[tuple[str, ...]]:
+    """Return the objects in groups within which the learned constraints make no difference."""
+    groups: list[list[str]] = []
+    for name in names:
+        check_time()
+        for group in groups:
+            if all(_exchanged(constraint, group[0], name) in constraints for constraint in constraints):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return [tuple(group) for group in groups]
+
+
+def _exchanged(constraint: ForbiddenAction, first: str, second: str) -> ForbiddenAction:
+    other = {first: second, second: first}
+    action, context = constraint
+
+    def names(arguments: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(other.get(argument, argument) for argument in arguments)
+
+    return (
+        GroundAction(action.name, names(action.arguments)),
+        frozenset(Fact(fact.predicate, names(fact.arguments)) for fact in context),
+    )
 
 
 class _Proved:
-    """What searches have proved of a task and those that it was made from: that no plan has so few steps.
-
-    It only saves work: a search with or without it gives the same result.
-    """
+    """What searches have proved, that no plan has so few steps; it saves work and changes no result."""
 
     def __init__(self, parent: _Proved | None = None) -> None:
         self._parent = parent
@@ -135,7 +194,7 @@ class Z3Planner(TaskPlanner[SmtTask]):
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         search = _Search(self, task, time_limit)
         try:
-            with time_limits.time_limit(time_limit):
+            with limits.time_limit(time_limit):
                 return search.result()
         except TimeLimitError:
             return search._result(TaskPlanStatus.LIMIT, "no plan was found within the time given")
@@ -219,10 +278,7 @@ class _SatResult:
 
 
 class _Beside:
-    """Runs Z3 in a thread of its own: the thread that waits for it can be interrupted.
-
-    All of Z3's objects live and die in that thread: an interrupt that arrives while one is taken down would be lost.
-    """
+    """Runs Z3 in a thread, where all its objects live and die, so that the one that waits can be interrupted."""
 
     def __init__(self, z3: Any) -> None:
         self._z3 = z3

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import ShapeError
-from tmkit.formats.mesh.inertias import solid_inertia, united_inertia
+from tmkit.formats.mesh.solids import solid_inertia, united_inertia
 from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
 from tmkit.spatial import Pose
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit._support.import_notes import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.errors import FileFormatError
 
 GRASP = "frame grasp { parent right_endpoint; quaternion [0, 1, 0, 0]; translation [0, 0, 0.075]; }\n"

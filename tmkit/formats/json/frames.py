@@ -18,24 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from tmkit import graph
 from tmkit._support.source_location import reported
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.model import JointSpec
 from tmkit.formats.spec.values import joint_of
-from tmkit.graph import (
-    AttachedShape,
-    EdgeNoise,
-    Fixed,
-    FrameSpecification,
-    Free,
-    Group,
-    Inertia,
-    Joint,
-    Mimic,
-    NoiseSource,
-    Shape,
-    StampedPoses,
-)
 from tmkit.graph.stamps import Stamped
 from tmkit.spatial import Pose
 
@@ -49,7 +36,7 @@ _LARGEST = 100_000  # dimensions of a source: tmkit writes no more
 Json = dict[str, Any]
 
 
-def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
+def frame_to_dict(frame: graph.FrameSpecification, sources: SourceList) -> Json:
     """Return a frame as a JSON object; its noise sources are added to the list."""
     document = attributes_to_dict(frame)
     if frame.noise is not None:
@@ -68,7 +55,7 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     }  # fmt: skip
 
 
-def attributes_to_dict(owner: FrameSpecification | Group) -> Json:
+def attributes_to_dict(owner: graph.FrameSpecification | graph.Group) -> Json:
     """Return the attributes of a frame or a group and their stamps, where there are any."""
     if not owner.attributes:
         return {}
@@ -90,14 +77,16 @@ def attributes_from_dict(node: JsonNode) -> Json | None:
     return values.table() | {key: Stamped(values.get(key).value, stamps.get(key).number()) for key in stamps.table()}
 
 
-def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
+def frame_from_dict(
+    node: JsonNode, shapes: Mapping[str, graph.Shape], sources: list[graph.NoiseSource]
+) -> graph.FrameSpecification:
     """Return the frame of a JSON object."""
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
     node.only(*known, "attribute_stamps", "twist")
     parent = node.get("parent")
     moves = "twist" in node.table()
     is_uncertain = moves and "noise" in node.get("twist").table()
-    return FrameSpecification(
+    return graph.FrameSpecification(
         node.get("name").name(), None if parent.value is None else parent.name(),
         pose=pose_from_dict(node.get("pose")), joint=joint_from_dict(node.get("joint")), body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
@@ -117,7 +106,7 @@ def twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
     return node.get("reference").name(), node.get("vector").numbers(6)
 
 
-def joint_to_dict(joint: Joint) -> Json:
+def joint_to_dict(joint: graph.Joint) -> Json:
     """Return a joint as a JSON object."""
     if joint.type in ("fixed", "free"):
         return {"type": joint.type}
@@ -130,18 +119,18 @@ def joint_to_dict(joint: Joint) -> Json:
     return dict(sorted(document.items()))
 
 
-def joint_from_dict(node: JsonNode) -> Joint:
+def joint_from_dict(node: JsonNode) -> graph.Joint:
     """Return the joint of a JSON object."""
     kind = node.get("type").one_of(JOINT_TYPES)
     if kind in ("fixed", "free"):
         node.only("type")
-        return Fixed() if kind == "fixed" else Free()
+        return graph.Fixed() if kind == "fixed" else graph.Free()
     node.only("axis", "mimic", "name", "type", *_LIMITS, *_DYNAMICS)
     rule = node.get("mimic")
     mimic = None
     if rule.value is not None:
         multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
-        mimic = Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
+        mimic = graph.Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
     x, y, z = node.get("axis").numbers(3)
     numbers: dict[str, Any] = {key: node.get(key).limit(unlimited) for key, unlimited in _LIMITS.items()}
     numbers |= {key: node.get(key).number() for key in _DYNAMICS}
@@ -150,24 +139,24 @@ def joint_from_dict(node: JsonNode) -> Joint:
         return joint_of(spec, mimic=mimic)
 
 
-def inertia_to_dict(inertia: Inertia | None) -> Json | None:
+def inertia_to_dict(inertia: graph.Inertia | None) -> Json | None:
     """Return mass properties as a JSON object."""
     if inertia is None:
         return None
     return {"center": numbers_to_list(inertia.center), "mass": inertia.mass, "matrix": numbers_to_list(inertia.matrix)}
 
 
-def inertia_from_dict(node: JsonNode) -> Inertia | None:
+def inertia_from_dict(node: JsonNode) -> graph.Inertia | None:
     """Return the mass properties of a JSON object, None for null."""
     if node.value is None:
         return None
     node.only("center", "mass", "matrix")
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
     with reported(node):
-        return Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
+        return graph.Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
 
 
-def _attached_to_dict(part: AttachedShape) -> Json:
+def _attached_to_dict(part: graph.AttachedShape) -> Json:
     given = {key: value for key in ("level", "stamp") if (value := getattr(part, key)) is not None}
     return given | {
         "collision": part.collision, "color": None if part.color is None else numbers_to_list(part.color),
@@ -176,7 +165,7 @@ def _attached_to_dict(part: AttachedShape) -> Json:
     }  # fmt: skip
 
 
-def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
+def _attached_from_dict(node: JsonNode, shapes: Mapping[str, graph.Shape]) -> graph.AttachedShape:
     node.only("collision", "color", "friction", "level", "pose", "shape", "stamp", "visual")
     digest = node.get("shape").text()
     if digest not in shapes:
@@ -188,13 +177,10 @@ def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     stamp = node.get("stamp").number() if "stamp" in node.table() else None
     pose = pose_from_dict(node.get("pose"))
     with reported(node):
-        return AttachedShape(
+        return graph.AttachedShape(
             shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level,
             stamp=stamp,
         )  # fmt: skip
-
-
-# --- poses, where they were, and their errors -------------------------------------------------------------------------
 
 
 def numbers_to_list(values: Any) -> list[float]:
@@ -213,7 +199,7 @@ def pose_from_dict(node: JsonNode) -> Pose:
     return pose
 
 
-def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
+def stamps_to_dict(stamps: graph.StampedPoses) -> dict[str, Any]:
     """Return the stamped poses of an edge as a JSON document."""
     rows = [
         {"pose": numbers_to_list(pose.as_array()), "stamp": stamp}
@@ -223,8 +209,7 @@ def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
     return {"capacity": stamps.capacity, "poses": rows, "window": window}
 
 
-def _stamps_from_dict(node: JsonNode) -> StampedPoses:
-    """Return the stamped poses that a document says."""
+def _stamps_from_dict(node: JsonNode) -> graph.StampedPoses:
     node.only("capacity", "poses", "window")
     rows = list(node.get("poses").items())
     for row in rows:
@@ -235,19 +220,19 @@ def _stamps_from_dict(node: JsonNode) -> StampedPoses:
     times = [row.get("stamp").number() for row in rows]
     poses = [pose_from_dict(row.get("pose")) for row in rows]
     with reported(node):
-        return StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
+        return graph.StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
 
 
 class SourceList:
     """Numbers the noise sources of a scene in the order in which they come."""
 
     def __init__(self) -> None:
-        self._numbers: dict[NoiseSource, int] = {}
+        self._numbers: dict[graph.NoiseSource, int] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
+    def noise_to_dict(self, noise: graph.EdgeNoise) -> dict[str, Any]:
         """Return the error of an edge as JSON values."""
         numbers = {source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources}
         terms = [{"map": numbers_to_list(noise.map(source)), "source": number} for source, number in numbers.items()]
@@ -258,7 +243,7 @@ class SourceList:
         return [{"dimension": source.dimension, "label": source.label} for source in self._numbers]
 
 
-def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
+def sources_from_dict(node: JsonNode) -> list[graph.NoiseSource]:
     """Return the noise sources that a document lists."""
     sources = []
     for item in node.items():
@@ -266,14 +251,14 @@ def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
         dimension = item.get("dimension").integer()
         if not 1 <= dimension <= _LARGEST:
             raise item.get("dimension").error(f"expected a number from 1 to {_LARGEST}, received {dimension}")
-        sources.append(NoiseSource(dimension, item.get("label").text()))
+        sources.append(graph.NoiseSource(dimension, item.get("label").text()))
     return sources
 
 
-def noise_from_dict(node: JsonNode, sources: Sequence[NoiseSource]) -> EdgeNoise:
+def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> graph.EdgeNoise:
     """Return the noise of an edge."""
     node.only("covariance", "terms")
-    maps: dict[NoiseSource, Any] = {}
+    maps: dict[graph.NoiseSource, Any] = {}
     for term in node.get("terms").items():
         term.only("map", "source")
         number = term.get("source").integer()
@@ -285,4 +270,4 @@ def noise_from_dict(node: JsonNode, sources: Sequence[NoiseSource]) -> EdgeNoise
         maps[sources[number]] = np.reshape(term.get("map").numbers(6 * dimension), (6, dimension))
     covariance = np.reshape(node.get("covariance").numbers(36), (6, 6))
     with reported(node):
-        return EdgeNoise(maps, covariance=covariance)
+        return graph.EdgeNoise(maps, covariance=covariance)

@@ -23,13 +23,7 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value in a document.
-
-    Attributes:
-        value: the value, as ``json`` gives it.
-        path: the file or a name for it, for messages.
-        way: how to reach the value from the top.
-    """
+    """A value as ``json`` gives it, the file or a name for it, and the way to the value from the top."""
 
     value: Any
     path: str
@@ -172,7 +166,6 @@ def _entered(text: str, at: int, step: int | str) -> int:
 
 
 def _kind(value: object) -> str:
-    """Return what a value is, for a message."""
     if value is None:
         return "null"
     names = {dict: "an object", list: "a list", str: f"the text {value!r}", bool: str(value).lower()}

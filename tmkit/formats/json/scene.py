@@ -166,11 +166,7 @@ def write_json_scene(
 
 
 def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
-    """Read a JSON scene file.
-
-    Args:
-        loader: loader of meshes; one with default settings if omitted.
-    """
+    """Read a JSON scene file, by a loader with default settings if omitted."""
     loader = loader if loader is not None else MeshLoader()
     data = read_bytes(path, limit=loader.packages.limits.json_bytes)
     try:

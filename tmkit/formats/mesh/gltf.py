@@ -28,7 +28,7 @@ from tmkit._support.elementary import product
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.materials import OPEN, packed
-from tmkit.formats.mesh.sandbox import below, real_path
+from tmkit.formats.mesh.package_uris import below, real_path
 
 _MAGIC, _JSON, _BINARY = b"glTF", b"JSON", b"BIN\0"
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
@@ -39,15 +39,7 @@ Part = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.floa
 
 
 def read_gltf(path: Path, data: bytes, limits: ReadingLimits, submesh: str = "") -> list[Part]:
-    """Return vertices (n, 3) in metres, faces (m, 3), transform (4, 4) and colour of the default scene's meshes.
-
-    Args:
-        path: the file, for messages and for buffers beside it.
-        submesh: the name of the meshes that are read, all if empty.
-
-    Raises:
-        MeshError: the file is broken, too large, compressed, or names a buffer outside its folder.
-    """
+    """Return vertices in metres, faces, transform (4, 4) and colour of all meshes, or of those of one name."""
     try:
         document, binary = chunks(path, data, limits)
         return Document(path, document, binary, limits).parts(submesh)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MeshError
-from tmkit.formats.mesh.sandbox import below, real_path
+from tmkit.formats.mesh.package_uris import below, real_path
 
 OPEN = 0
 MOST_COLORS = 6  # of a file; colours of fewer triangles become the nearest of these
@@ -56,10 +56,7 @@ def reduced(colors: Colors) -> Colors:
 
 
 class MtlFile:
-    """The materials of an OBJ file, as a resolver of trimesh that gives it no other file.
-
-    trimesh notes the names of materials only where it is given materials; these it gets, without textures.
-    """
+    """The materials of an OBJ file, without textures, as a resolver of trimesh that gives it no other file."""
 
     def __init__(self, obj: Path, limits: ReadingLimits) -> None:
         self._folder, self._limits = real_path(obj).parent, limits

@@ -30,8 +30,7 @@ from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
 from tmkit.formats.mesh.materials import OPEN, Colors, MtlFile, keep_plain_effects, packed, reduced
-from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 
 if TYPE_CHECKING:
     from tmkit.graph import Shape
@@ -53,10 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MeshSpec:
-    """A mesh file, the factors by which its coordinates are multiplied, and the part: all, or that of one colour.
-
-    With ``submesh``, only what the file has by this name, and if ``is_centred``, with its bounding box at the origin.
-    """
+    """A mesh file, the factors of its coordinates, and the part: all, one colour, or what has the name ``submesh``."""
 
     path: Path
     scale: Triple = (1.0, 1.0, 1.0)
@@ -89,22 +85,14 @@ class MeshArrays:
 
 @dataclass
 class MeshLoader:
-    """Loads mesh files and remembers them.
-
-    Attributes:
-        packages: gives the portable name by which a shape remembers its file.
-    """
+    """Loads mesh files and remembers them; ``packages`` gives the portable names of their files."""
 
     packages: PackageResolver = field(default_factory=PackageResolver)
     _read: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
 
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
-        """Return the mesh as a shape, the same object for the same file and scale.
-
-        Raises:
-            MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
-        """
+        """Return the mesh as a shape, the same object for the same file and scale; broken files are a ``MeshError``."""
         key = replace(mesh, path=real_path(mesh.path))
         if key not in self._shapes:
             try:
@@ -125,7 +113,6 @@ class MeshLoader:
         return bool(self._read)
 
     def _make(self, mesh: MeshSpec) -> Shape:
-        """Return the shape of a file that was not asked for before."""
         from tmkit.graph import Mesh
 
         path = mesh.path
@@ -152,12 +139,7 @@ class MeshLoader:
 
 
 def read_mesh(path: Path, *, limits: ReadingLimits | None = None, submesh: str = "") -> MeshArrays:
-    """Read a mesh file as one mesh, or what it has under the name ``submesh``.
-
-    Raises:
-        MeshError: the file is missing, unreadable, too large, empty, or holds numbers that are not finite or corners
-            that name no vertex.
-    """
+    """Read a mesh file as one mesh, or what it has under the name ``submesh``; broken files are a ``MeshError``."""
     limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
         raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
@@ -170,7 +152,6 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None, submesh: str =
 
 
 def _read(path: Path, limits: ReadingLimits, submesh: str) -> MeshArrays:
-    """Return the mesh of a file that is there."""
     data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
     parts = _parts(path, data, limits, submesh)
     if submesh and not parts:
@@ -268,7 +249,6 @@ def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits, submesh: s
 
 
 def _color_of(geometry: Any, materials: MtlFile | None) -> int:
-    """Return the colour of a mesh of trimesh."""
     material = getattr(geometry.visual, "material", None)
     if materials is not None:
         return materials.colors.get(getattr(material, "name", None), OPEN)

@@ -1,10 +1,19 @@
 """Where ``package://`` URIs lead, and back: docs/reference/scenes.md has the order in which places are searched.
 
 A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the folders that a scene may
-read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found by looking upwards, is not trusted as packages are
-that the user gave or installed. Folders are looked at upwards of the file, and for a reader that makes notes also
+read: a path, or a folder found by looking upwards, is not trusted as packages are that the user gave or installed.
+Folders are looked at upwards of the file, and for a reader that makes notes also
 without NAME, since descriptions are moved about and copied with their meshes. The way back,
 :meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer.
+
+Whatever a scene names by a path must really lie, symbolic links followed, in one of these
+(docs/concepts/security.md and docs/reference/bad_input.md):
+
+* the folder of a file that the user named, the folder above it (descriptions are often laid out as ``urdf/`` and
+  ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of; but none of
+  these is the root of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
+* a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
+* any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.
 """
 
 from __future__ import annotations
@@ -12,17 +21,70 @@ from __future__ import annotations
 import importlib.util
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tmkit._support.data import data_roots
-from tmkit._support.import_notes import Note, unheard
+from tmkit._support.data import data_roots, resolve_name
 from tmkit._support.limits import ReadingLimits, is_file
-from tmkit._support.source_location import SourceLocation, did_you_mean
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
-from tmkit.formats.mesh.sandbox import below, is_public, is_wide, project_folders, real_path, sites
+
+_SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
+
+
+def below(path: Path, folder: Path) -> str | None:
+    """Return an absolute path relative to a folder with forward slashes, ``None`` if it is not below it."""
+    try:
+        return path.relative_to(folder).as_posix()
+    except ValueError:
+        return None
+
+
+def real_path(path: Path) -> Path:
+    """Return the path with symbolic links followed as far as they lead; a circle of links stays as it is."""
+    return Path(os.path.realpath(path))
+
+
+def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the real paths of the folders that a load may read, because the files that the user named lie there."""
+    found: dict[Path, None] = {}
+    for file in files:
+        for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):
+            found[real_path(folder)] = None
+            around = (folder.parent, _marked_folder(folder, "package.xml"), _marked_folder(folder, ".git"))
+            found.update((real_path(place), None) for place in around if place is not None and not is_wide(place))
+    return tuple(found)
+
+
+def is_public(path: Path) -> bool:
+    """Whether a real path is part of a ROS package or of what is installed in Python."""
+    if any(below(path, site) is not None for site in sites()):
+        return True
+    package = _marked_folder(path.parent, "package.xml")
+    return package is not None and not is_wide(package)
+
+
+def is_wide(folder: Path) -> bool:
+    """Whether a folder holds more than one project may see: the root, the home, or what holds it."""
+    real, home = real_path(folder), real_path(Path(os.path.expanduser("~")))
+    return real == Path(real.anchor) or below(home, real) is not None
+
+
+def _marked_folder(folder: Path, mark: str) -> Path | None:
+    """Return the nearest folder, this one or above it, that has an entry of that name."""
+    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None)
+
+
+def sites() -> Iterator[Path]:
+    """Yield the folders of installed Python packages."""
+    for entry in sys.path:
+        site = real_path(Path(entry))
+        if site.name in _SITES:
+            yield site
+
 
 MESH_CHOICES = ("load", "available", "skip")
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
@@ -39,28 +101,23 @@ def _ros_package_path() -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PackageResolver:
-    """Finds the files that URIs name.
+    """Finds the files that URIs name."""
 
-    Attributes:
-        folders: the user's own folders, searched first.
-        ros_folders: those of ``ROS_PACKAGE_PATH`` and ``GZ_SIM_RESOURCE_PATH`` when the resolver was made.
-        allowed: real paths of the folders that paths may lead to, besides those where everybody may read; when empty,
-            those around each naming file.
-        named: the folders of packages by name, searched before all others.
-        meshes: one of :data:`MESH_CHOICES`.
-        on_file: is called with each path that is looked for, and each file that is found.
-        unsaved: texts by the real path of their file, which an editor has open: they count, not what is on the disk.
-        xacro: files that may be expanded by xacro, which runs them, with their arguments.
-    """
-
-    folders: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()  # the user's own folders, searched first
+    # those of ROS_PACKAGE_PATH and GZ_SIM_RESOURCE_PATH when the resolver was made
     ros_folders: tuple[Path, ...] = field(default_factory=_ros_package_path)
+    # real paths of the folders that paths may lead to, besides those where everybody may read; when empty, those
+    # around each naming file
     allowed: tuple[Path, ...] = ()
     limits: ReadingLimits = field(default_factory=ReadingLimits)
+    # the folders of packages by name, searched before all others
     named: Mapping[str, Path] = field(default_factory=dict)
-    meshes: str = "load"
+    meshes: str = "load"  # one of :data:`MESH_CHOICES`
+    # is called with each path that is looked for, and each file that is found
     on_file: Callable[[Path], None] | None = None
+    # texts by the real path of their file, which an editor has open: they count, not what is on the disk
     unsaved: Mapping[Path, str] = field(default_factory=dict)
+    # files that may be expanded by xacro, which runs them, with their arguments
     xacro: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -68,12 +125,7 @@ class PackageResolver:
         cls, package_path: Sequence[str | os.PathLike[str]], *, allow_folders: Sequence[str | os.PathLike[str]] = (),
         packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
     ) -> PackageResolver:  # fmt: skip
-        """Return the resolver of a load, as far as it does not depend on the files.
-
-        Raises:
-            MissingFileError: the folder of a package does not exist.
-            SceneError: ``meshes`` is none of the choices.
-        """
+        """Return the resolver of a load, as far as it does not depend on the files."""
         if meshes not in MESH_CHOICES:
             known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
             raise SceneError(f"meshes={meshes!r}: expected one of {known}{did_you_mean(str(meshes), MESH_CHOICES)}")
@@ -91,13 +143,7 @@ class PackageResolver:
         )
 
     def find_scene(self, uri: str | os.PathLike[str]) -> Path | None:
-        """Return the file of a ``package://`` URI that the user gave as a scene, ``None`` when it is no such URI.
-
-        A ``pathlib.Path`` of a URI has lost a slash, which is put back.
-
-        Raises:
-            MissingFileError: there is no such file.
-        """
+        """Return the file of a ``package://`` URI, or of one that lost a slash as a ``Path``; else ``None``."""
         scheme, mark, rest = os.fspath(uri).partition(":/")
         if not mark or scheme != "package":
             return None
@@ -206,7 +252,6 @@ class PackageResolver:
         return next((candidate for candidate in candidates if is_file(candidate)), None)
 
     def _in_packages(self, uri: str, folder: Path, place: SourceLocation, note: Note | None) -> Path:
-        """Return the file that a ``package://`` URI names."""
         name, rest = _split(uri)
         if note and name and not rest and (bare := self._nearby(name, folder)) is not None:  # as Bullet reads it
             note(place, f"'{uri}' names no package; {bare} is taken")
@@ -336,3 +381,31 @@ def _hint(path: Path) -> str:
     except (OSError, ValueError):
         return f"; there is no folder {parent}"
     return did_you_mean(path.name, names)
+
+
+USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
+SCENE_SUFFIXES = (
+    ".robray",
+    ".rsg",
+    ".urdf",
+    ".sdf",
+    ".world",
+    ".xml",
+    *USD_SUFFIXES,
+    ".gltf",
+    ".glb",
+    ".json",
+    ".srdf",
+)
+
+
+def located(
+    files: Sequence[str | os.PathLike[str]], package_path: Sequence[str | os.PathLike[str]],
+    packages: Mapping[str, str | os.PathLike[str]] | None, meshes: str, allow_folders: Sequence[str | os.PathLike[str]],
+    limits: ReadingLimits | None,
+) -> tuple[list[Path], PackageResolver]:  # fmt: skip
+    """Return the files that the user named, and a resolver that may read what lies around them."""
+    trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
+    paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
+    allowed = (*project_folders(paths), *trusted.allowed)
+    return paths, replace(trusted, allowed=allowed, limits=limits or ReadingLimits())

@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tmkit._support.import_notes import Note
 from tmkit._support.limits import is_file, read_bytes
-from tmkit._support.source_location import SourceLocation
+from tmkit._support.source_location import Note, SourceLocation
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError, install_command
-from tmkit.formats.mesh.frustum import ellipsoid
 from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import (
     AllowedPairSpec,
     FrameSpec,
@@ -60,11 +59,7 @@ _HIDDEN = 3  # geoms of this group and above are not drawn, by MuJoCo's usual se
 
 
 def read_mjcf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpecification:
-    """Read a model, with all that it includes.
-
-    Raises:
-        FileFormatError: a file is wrong or missing, or MuJoCo refuses the model; or MuJoCo is not installed.
-    """
+    """Read a model, with all that it includes; MuJoCo must be installed and take it."""
     try:
         import mujoco
     except ImportError:
@@ -231,7 +226,6 @@ class _Model:
         return self.source.places.get((kind, self.names[kind][number]), self.source.root.place)
 
     def specification(self) -> SceneSpecification:
-        """Return the frames and pairs of the model."""
         mimics = dict(self.mimics())
         frames: list[FrameSpec] = [self.world()]
         for body in range(1, self.model.nbody):
@@ -321,10 +315,7 @@ class _Model:
         origin = _pose(model.body_ipos[body], model.body_iquat[body])
         return InertiaSpec(float(model.body_mass[body]), place, origin, (x, 0.0, 0.0, y, 0.0, z))
 
-    # --- shapes ------------------------------------------------------------------------------------------------------
-
     def geometry(self, body: int) -> Iterator[GeometrySpec]:
-        """Yield the shapes of a body."""
         model = self.model
         first = model.body_geomadr[body]
         for geom in range(first, first + model.body_geomnum[body]) if first >= 0 else ():
@@ -383,8 +374,6 @@ class _Model:
         heights = model.hfield_data[at : at + rows * columns].reshape(rows, columns).astype(np.float64) * height
         return HeightField(heights, size=[2 * x, 2 * y], floor=-depth)
 
-    # --- pairs -------------------------------------------------------------------------------------------------------
-
     def allowed(self) -> Iterator[AllowedPairSpec]:
         """Yield the pairs of bodies that MuJoCo never checks."""
         model, place, names = self.model, self.source.root.place, self.names["body"]
@@ -435,7 +424,6 @@ def _pose(position: Any, quat_wxyz: Any) -> PoseSpec:
 
 
 def _turned(quat_wxyz: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Return a vector turned by a quaternion."""
     w, axis = quat_wxyz[0], quat_wxyz[1:]
     across = np.cross(axis, vector)
     turned: np.ndarray = vector + 2.0 * (w * across + np.cross(axis, across))

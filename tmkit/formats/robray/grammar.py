@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError
-from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.mesh.package_uris import real_path
 
 if TYPE_CHECKING:
     import lark
@@ -198,17 +198,7 @@ class SourceText:
         cls, path: Path, *, folders: tuple[Path, ...] = (), limit: int | None = None, before: int = 0,
         unsaved: Mapping[Path, str] | None = None,
     ) -> tuple[SourceText, str]:  # fmt: skip
-        """Return the file as a source of places and as one text.
-
-        Args:
-            folders: where else meshes are looked for.
-            limit: bytes that it may have, with those read ``before``; by default the default of robray files.
-            before: bytes of the files that were read before it for the same scene.
-            unsaved: see :class:`~tmkit.formats.mesh.package_uris.PackageResolver`.
-
-        Raises:
-            FileFormatError: it cannot be read, is too large, or is not UTF-8.
-        """
+        """Return a file as a source of places and as one text, of at most ``limit`` bytes with those ``before``."""
         try:
             most = limit if limit is not None else ReadingLimits().robray_bytes
             text = unsaved.get(real_path(path)) if unsaved else None
@@ -233,7 +223,6 @@ class SourceText:
 
 
 def _at(token: lark.Token) -> Position:
-    """Return line and column of a token."""
     return token.line or 1, token.column or 1
 
 
@@ -282,12 +271,7 @@ def _parser() -> lark.Lark:
 
 
 def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
-    """Parse the text of a robray file.
-
-    Raises:
-        FileFormatError: the text breaks the grammar; the message shows where, what stands there and what may stand
-        there.
-    """
+    """Parse the text of a robray file; an error shows where, what stands there and what may stand there."""
     import lark
 
     try:
@@ -303,7 +287,6 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
 
 
 def _unexpected(source: SourceText, text: str, error: lark.exceptions.UnexpectedToken) -> FileFormatError:
-    """Return the error for an unexpected token."""
     token = error.token
     line, column = _at(token)
     if text.startswith("/*", token.start_pos or 0):

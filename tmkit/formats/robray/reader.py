@@ -1,7 +1,7 @@
 """Scene files in the robray language of the original TMKit (docs/reference/robray.md).
 
 This module decides what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand where,
-:mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.geometry` what a shape is.
+:mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.values` what a shape is.
 
 Statements are carried out in order, includes in their place, as if they were one text. A definition or class is valid
 from its own line on; frames become specifications, whose parents are looked up when all files of a load are read. Only
@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tmkit._support.source_location import SourceLocation, did_you_mean
-from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.mesh.sandbox import real_path
-from tmkit.formats.robray.geometry import geometry_of
+from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 from tmkit.formats.robray.grammar import (
     AllowCollision,
     Attribute,
@@ -42,6 +40,7 @@ from tmkit.formats.robray.values import (
     Rule,
     Value,
     evaluate,
+    geometry_of,
     number_of,
 )
 from tmkit.formats.spec.model import (
@@ -144,7 +143,6 @@ class _Reader:
                 self.allow(statement, source)
 
     def include(self, statement: Include, source: SourceText, chain: tuple[Path, ...]) -> None:
-        """Read another file."""
         place = source.place(statement.file.at)
         path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
         cycle = [str(earlier) for earlier in chain if real_path(earlier) == real_path(path)]
@@ -171,14 +169,12 @@ class _Reader:
         self.allowed.extend(other.allowed)
 
     def define(self, statement: Definition, source: SourceText) -> None:
-        """Name a number."""
         if statement.name.text in CONSTANTS:
             raise source.place(statement.name.at).error(f"the constant '{statement.name.text}' cannot be redefined")
         number = number_of(statement.value, source=source, constants=self.constants)
         self.constants[statement.name.text] = number
 
     def add_class(self, block: ClassBlock, source: SourceText) -> None:
-        """Name a set of attributes."""
         name, place = block.name.text, source.place(block.name.at)
         if name in self.class_places:
             raise place.error(f"the class '{name}' is already defined at {self.class_places[name]}")
@@ -208,7 +204,6 @@ class _Reader:
         return values, parents
 
     def find_class(self, attribute: Attribute, source: SourceText) -> _Class:
-        """Return the class that an ``isa`` names."""
         place = source.place(attribute.value.at)
         if not isinstance(attribute.value, Name):
             raise place.error("expected the name of a class")
@@ -221,13 +216,11 @@ class _Reader:
         raise place.error(f"unknown class '{name}'{hint}; define it first: class {name} {{ }}")
 
     def allow(self, statement: AllowCollision, source: SourceText) -> None:
-        """Allow two frames to touch."""
         first, second = statement.first.text, statement.second.text
         places = source.place(statement.first.at), source.place(statement.second.at)
         self.allowed.append(AllowedPairSpec(first, second, "user", *places))
 
     def add_frame(self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0) -> None:
-        """Declare a frame, then the frames nested in it."""
         place = source.place(block.name.at)
         if not block.name.text:
             raise place.error("a frame needs a name")
@@ -298,7 +291,6 @@ class _Reader:
         return replace(spec, joint=replace(spec.joint, name=name, mimic=rule))
 
     def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> _Solid:
-        """Return a shape of a frame."""
         where = f"the geometry of frame '{frame}'"
         own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
         values = _merged(own, reversed(parents))

@@ -6,6 +6,18 @@ value keeps its place, because a class may carry it far from where it was writte
 not fit.
 
 Arithmetic is in 64-bit floats; whatever is not a finite real number is refused where it arises.
+
+Shapes of the robray language.
+
+The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so
+those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 when left
+out) at the top; two equal radii make a cylinder, two different ones a frustum. Of a negative height, either points down
+from its base, towards -z. A ``grid`` is a floor pattern for the eye: it becomes a thin box in the x-y plane that does
+not collide unless ``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for
+beside the file that names it and beside those that include that one.
+
+A shape takes the sizes that concern it and leaves the others alone, since classes are combined freely; a shape beats a
+mesh. That is how the original does it.
 """
 
 from __future__ import annotations
@@ -17,9 +29,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit._support.elementary import power
+from tmkit._support.limits import is_file
 from tmkit._support.source_location import SourceLocation, did_you_mean
+from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negation, Number, SourceText
-from tmkit.formats.spec.model import PIECES
+from tmkit.formats.spec.model import PIECES, GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
 # Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
@@ -31,37 +45,23 @@ _OPERATIONS: Mapping[str, Callable[[float, float], float | complex]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an attribute accepts.
+    """What an attribute accepts."""
 
-    Attributes:
-        kind: number, array, name, text, choice or switch.
-        lengths: the lengths an array may have; with a kind of number, an array of these lengths is accepted as well.
-        choices: the words of a choice.
-        lowest: every number is at least this; ``highest``: at most this.
-        positive: every number is above zero.
-        nonzero: no number is zero.
-        direction: the numbers are not all zero.
-        may_be_empty: a name may be the empty text.
-    """
-
-    kind: str
+    kind: str  # number, array, name, text, choice or switch
+    # the lengths an array may have; with a kind of number, an array of these lengths is accepted as well
     lengths: tuple[int, ...] = ()
-    choices: tuple[str, ...] = ()
-    lowest: float = -math.inf
-    highest: float = math.inf
-    positive: bool = False
-    nonzero: bool = False
-    direction: bool = False
-    may_be_empty: bool = False
+    choices: tuple[str, ...] = ()  # the words of a choice
+    lowest: float = -math.inf  # every number is at least this
+    highest: float = math.inf  # at most this
+    positive: bool = False  # every number is above zero
+    nonzero: bool = False  # no number is zero
+    direction: bool = False  # the numbers are not all zero
+    may_be_empty: bool = False  # a name may be the empty text
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An evaluated attribute: a float, a tuple of floats, a text or a bool, and where it was written.
-
-    Attributes:
-        folders: where a file of this name is looked for, the folder of the file that names it first.
-    """
+    """An evaluated attribute and where it was written; ``folders`` are where a file of this name is looked for."""
 
     content: float | tuple[float, ...] | str | bool
     place: SourceLocation
@@ -124,14 +124,7 @@ CLASS_RULES: Mapping[str, Rule] = {**FRAME_RULES, **GEOMETRY_RULES}
 
 
 def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]) -> Value:
-    """Return the value of an attribute.
-
-    Args:
-        source: the file, for messages and for paths relative to it.
-
-    Raises:
-        FileFormatError: it is of the wrong kind, length or range, or no finite number.
-    """
+    """Return the value of an attribute; one of the wrong kind, length or range is refused."""
     place = source.place(written.at)
     content: float | tuple[float, ...] | str | bool
     if rule.kind in ("name", "text", "choice"):
@@ -187,7 +180,6 @@ def _array(rule: Rule, written: Array, *, source: SourceText, constants: Mapping
 
 
 def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
-    """Refuse a number outside the range of its attribute."""
     if rule.positive and number <= 0.0:
         raise place.error(f"expected a number above 0, received {number:g}")
     if rule.nonzero and number == 0.0:
@@ -200,11 +192,7 @@ def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
 
 
 def number_of(expression: Expression, *, source: SourceText, constants: Mapping[str, float]) -> float:
-    """Evaluate an expression.
-
-    Raises:
-        FileFormatError: an unknown constant, a division by zero, or a result that is no finite real number.
-    """
+    """Evaluate an expression; unknown constants and results that are no finite real number are refused."""
     try:
         return _number(expression, source, constants)
     except RecursionError:
@@ -222,7 +210,6 @@ def _number(expression: Expression, source: SourceText, constants: Mapping[str, 
 
 
 def _constant(name: Name, source: SourceText, constants: Mapping[str, float]) -> float:
-    """Return the number of a name."""
     if name.quoted:
         raise source.place(name.at).error("expected a number, not a quoted text")
     if name.text in constants:
@@ -236,7 +223,6 @@ def _constant(name: Name, source: SourceText, constants: Mapping[str, float]) ->
 
 
 def _binary(expression: Binary, source: SourceText, constants: Mapping[str, float]) -> float:
-    """Return the result of an operation on two values."""
     left = _number(expression.left, source, constants)
     right = _number(expression.right, source, constants)
     try:
@@ -255,3 +241,102 @@ def _finite(number: float, expression: Expression, source: SourceText) -> float:
     if not math.isfinite(number):
         raise source.place(expression.at).error("the number is too large: it is not finite")
     return number
+
+
+GRID_THICKNESS = 0.001  # metres, when none is written
+DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
+
+
+def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver) -> GeometrySpec:
+    """Return the shape that a geometry block, completed by its classes, describes."""
+    kind = _kind(values, place)
+    pose = PoseSpec()
+    shape: PrimitiveSpec | MeshSpec
+    if kind == "mesh":
+        shape = _mesh(values, packages)
+    elif kind in ("cylinder", "cone"):
+        shape, pose = _standing(kind, values, place)
+    else:
+        shape = _centred(kind, values, place)
+    mass = values.get("mass")
+    return GeometrySpec(
+        shape=shape, place=place, pose=pose, color=_color(values), visual=_is_on(values, "visual", otherwise=True),
+        collision=_is_on(values, "collision", otherwise=kind != "grid"),
+        mass=mass.number if mass is not None else None,
+    )  # fmt: skip
+
+
+def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:
+    """Return the shape, ``"mesh"`` for a mesh; a shape beats a mesh."""
+    if "shape" in values:
+        return values["shape"].text
+    if "mesh" not in values:
+        raise place.error("a geometry needs a shape or a mesh, of its own or of a class")
+    return "mesh"
+
+
+def _plain_number(kind: str, name: str, values: Mapping[str, Value], place: SourceLocation) -> float:
+    """Return a size that the shape cannot do without."""
+    if name not in values:
+        raise place.error(f"a {kind} needs '{name}'")
+    return values[name].number
+
+
+def _centred(kind: str, values: Mapping[str, Value], place: SourceLocation) -> PrimitiveSpec:
+    """Return a box, a sphere or a grid."""
+    if kind == "sphere":
+        return PrimitiveSpec("sphere", (_plain_number(kind, "radius", values, place),))
+    if "dimension" not in values:
+        raise place.error(f"a {kind} needs 'dimension'")
+    size = values["dimension"].numbers
+    wanted = 3 if kind == "box" else 2
+    if len(size) != wanted:
+        raise values["dimension"].place.error(f"a {kind} has {wanted} dimensions, received {len(size)}")
+    if kind == "grid":
+        thickness = values["thickness"].number if "thickness" in values else GRID_THICKNESS
+        size = (*size, thickness)
+    return PrimitiveSpec("box", size)
+
+
+def _standing(kind: str, values: Mapping[str, Value], place: SourceLocation) -> tuple[PrimitiveSpec, PoseSpec]:
+    """Return a cylinder or cone, and the pose that puts its base at the origin."""
+    height = _plain_number(kind, "height", values, place)
+    pose = PoseSpec((0.0, 0.0, 0.5 * height))
+    if kind == "cylinder":
+        return PrimitiveSpec("cylinder", (_plain_number(kind, "radius", values, place), abs(height))), pose
+    start = _plain_number(kind, "start_radius", values, place)
+    end = values["end_radius"].number if "end_radius" in values else 0.0
+    if start == end == 0.0:
+        raise values["start_radius"].place.error("a cone needs a radius above 0 at one end")
+    if height < 0.0:
+        start, end, height = end, start, -height
+    if start == end:
+        return PrimitiveSpec("cylinder", (start, height)), pose
+    if end == 0.0:
+        return PrimitiveSpec("cone", (start, height)), pose
+    if start == 0.0:
+        upside_down = PoseSpec(pose.translation, quat_xyzw=(1.0, 0.0, 0.0, 0.0))
+        return PrimitiveSpec("cone", (end, height)), upside_down
+    return PrimitiveSpec("frustum", (start, end, height)), pose
+
+
+def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshSpec:
+    mesh = values["mesh"]
+    beside = [folder for folder in mesh.folders if mesh.text and is_file(folder / mesh.text)]
+    path = packages.resolve_mesh(mesh.text, folder=(beside or mesh.folders)[0], place=mesh.place)
+    factors = values["scale"].numbers if "scale" in values else (1.0,)
+    x, y, z = factors * 3 if len(factors) == 1 else factors
+    return MeshSpec(path, (x, y, z))
+
+
+def _color(values: Mapping[str, Value]) -> tuple[float, float, float, float] | None:
+    """Return the colour with its alpha, ``None`` when neither is written."""
+    if "color" not in values and "alpha" not in values:
+        return None
+    red, green, blue = values["color"].numbers if "color" in values else DEFAULT_GREY
+    return red, green, blue, values["alpha"].number if "alpha" in values else 1.0
+
+
+def _is_on(values: Mapping[str, Value], name: str, *, otherwise: bool) -> bool:
+    """Return a truth value, ``otherwise`` when it is not written."""
+    return bool(values[name].content) if name in values else otherwise

@@ -21,11 +21,7 @@ from tmkit.spatial import Pose
 
 
 def robray_from_scene(scene: SceneGraph) -> tuple[str, Mapping[str, str]]:
-    """Return what the robray language can say of a scene, and the texts of the OBJ files beside it by their names.
-
-    Raises:
-        SceneError: a name that cannot be quoted.
-    """
+    """Return what the robray language can say of a scene, and the texts of the OBJ files beside it by their names."""
     meshes: dict[str, str] = {}
     classes = dict.fromkeys(word for name in scene.frame_names for word in scene.classes(name))
     lines = [f"class {_quoted(word)} {{}}" for word in classes if word not in KNOWN_CLASSES]
@@ -38,7 +34,6 @@ def robray_from_scene(scene: SceneGraph) -> tuple[str, Mapping[str, str]]:
 
 
 def _frame(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str]:
-    """Yield the statements of a frame."""
     parent, joint, pose, inertia = scene.parent(name), scene.joint(name), scene.local_pose(name), scene.inertia(name)
     if parent not in (None, "world"):
         yield f"parent {_quoted(str(parent))};"
@@ -63,7 +58,6 @@ def _frame(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str
 
 
 def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
-    """Yield the statements of a shape."""
     shape = part.shape
     if shape.kind == "mesh":
         file = f"mesh_{shape.digest}.obj"

@@ -116,14 +116,7 @@ class RsgText:
 
 @dataclass(slots=True)
 class Declaration:
-    """Something with a name: a node, a shape, a type, a function block.
-
-    Attributes:
-        kind: its first word.
-        name: its name.
-        text: the file in which it stands.
-        members: what it holds.
-    """
+    """Something with a kind, a name and members, such as a node or a type; ``text`` is its file."""
 
     kind: str
     name: Name
@@ -136,12 +129,7 @@ class Declaration:
 
 
 class Parser:
-    """Reads declarations and statements one after the other.
-
-    Args:
-        text: the text.
-        on_error: takes an error of one declaration, after which reading goes on with the next.
-    """
+    """Reads declarations and statements; ``on_error`` takes errors, and reading goes on with the next."""
 
     def __init__(self, text: RsgText, *, on_error: Callable[[FileFormatError], None]) -> None:
         self._text = text
@@ -158,11 +146,7 @@ class Parser:
         }  # fmt: skip
 
     def read(self) -> tuple[list[Declaration], list[Member]]:
-        """Return the declarations and the statements, each in the order of the text.
-
-        Raises:
-            FileFormatError: the text breaks the syntax; the message shows where, what stands there and what may.
-        """
+        """Return the declarations and the statements, each in the order of the text."""
         declarations: list[Declaration] = []
         statements: list[Member] = []
         self._tokenize()
@@ -205,8 +189,6 @@ class Parser:
             if word in KEYWORDS and (at == 0 or self._text.text[at - 1] == "\n"):
                 return
             self._next += 1
-
-    # --- tokens --------------------------------------------------------------------------------------------------
 
     def _refuse(self, expected: str, words: tuple[str, ...] = ()) -> NoReturn:
         kind, word, at = self._tokens[self._next]
@@ -302,8 +284,6 @@ class Parser:
                 self._sign(",")
             found.append(read())
         return found
-
-    # --- declarations --------------------------------------------------------------------------------------------
 
     def _declaration(self, kind: str) -> Declaration:
         made = Declaration(kind, self._name(), self._text)

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit._support.import_notes import Note
-from tmkit._support.source_location import SourceLocation, did_you_mean, reported
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.frames import (
     inertia_from_dict,
@@ -34,7 +33,7 @@ from tmkit.formats.json.frames import (
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.json.shapes import shape_from_dict
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
-from tmkit.formats.mesh.sandbox import real_path
+from tmkit.formats.mesh.package_uris import real_path
 from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.grammar import NODES, SIZES, Declaration, Member, Name, Parser, Rigid, RsgText
 from tmkit.formats.rsg.values import pose_of_value, si_quantity, stamp_of
@@ -66,18 +65,7 @@ ReadOther = Callable[[Path], SceneSpecification]
 
 
 def read_rsg(path: Path, *, loader: MeshLoader, read_other: ReadOther, note: Note) -> SceneSpecification:
-    """Read a file in RSG-DSL with all that it imports.
-
-    Args:
-        path: the file.
-        loader: finds files and meshes.
-        read_other: reads an imported file of another format.
-        note: takes what is odd, such as edges without a common stamp.
-
-    Raises:
-        FileFormatError: files are wrong; the message has all errors of their declarations, up to 20, and the attribute
-            ``errors`` each of them.
-    """
+    """Read a file in RSG-DSL with all that it imports; an error has up to 20 of declarations as ``errors``."""
     reader = _Reader(loader, read_other, note)
     reader.read(path, ())
     _refuse(reader.errors)  # what is missing after an error of syntax would be named wrongly
@@ -115,8 +103,6 @@ class _Reader:
     holders: dict[str, list[tuple[str, SourceLocation]]] = field(default_factory=dict)
     roots: dict[str, SourceLocation] = field(default_factory=dict)
     above: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    # --- files -------------------------------------------------------------------------------------------------------
 
     def read(self, path: Path, including: tuple[Path, ...]) -> None:
         """Read a file that is reached through the files ``including``; one that was read before is read no more."""
@@ -174,10 +160,7 @@ class _Reader:
             raise text.place(name.at).error(f"{what} '{name.text}' is declared nowhere{hint}")
         return table[name.text]
 
-    # --- the whole ---------------------------------------------------------------------------------------------------
-
     def specification(self) -> SceneSpecification:
-        """Return what the files say."""
         others: list[SceneSpecification] = []
         allowed, bodies, facts = [], [], []
         for statement, text in self.statements:
@@ -185,7 +168,9 @@ class _Reader:
                 with self.collected():
                     node = JsonNode(statement.values[0], str(text.source.path), "NoiseSources")
                     self.sources += _placed(text.place(statement.at), partial(sources_from_dict, node))
-        self.expand_instances()
+        for name in [name for name, made in self.nodes.items() if made.kind == "Instance"]:
+            with self.collected():
+                self.expand(name, ())
         self.link()
         _refuse(self.errors)
         reached = self.reached()
@@ -200,7 +185,10 @@ class _Reader:
                 elif statement.keyword == "Body":
                     bodies.append(statement.values[0])
                 elif statement.keyword == "Relation":
-                    facts.append(_fact(statement, place))
+                    kind, notation, values = statement.values
+                    count = {"Pose": 7, "Position": 3, "Orientation": 4, "Twist": 6}[kind]
+                    numbers = _placed(place, partial(JsonNode(values, place.path, kind).numbers, count))
+                    facts.append(FactSpec(kind, tuple(notation), tuple(numbers), place))
                 elif statement.keyword == "import":
                     others.extend(self.imported(statement, text))
         frames: list[FrameSpec] = []
@@ -249,14 +237,6 @@ class _Reader:
             )
         made = specification_of_scene(scene, path=str(place))
         yield replace(made, frames=made.frames[1:], function_blocks=other.function_blocks)
-
-    # --- nodes and their places --------------------------------------------------------------------------------------
-
-    def expand_instances(self) -> None:
-        """Replace each instance of a node by a copy of it and of all below, with names of its own."""
-        for name in [name for name, made in self.nodes.items() if made.kind == "Instance"]:
-            with self.collected():
-                self.expand(name, ())
 
     def expand(self, name: str, expanding: tuple[str, ...]) -> None:
         made = self.nodes[name]
@@ -323,7 +303,6 @@ class _Reader:
             raise place.error("a Group has no 'transforms'; a Transform has")
 
     def check_cycles(self) -> None:
-        """Refuse nodes that are below themselves."""
         state: dict[str, bool] = {}  # False: on the way; True: done
         for start in self.nodes:
             way = [(start, iter(self.holders.get(start, ())))] if start not in state else []
@@ -362,10 +341,7 @@ class _Reader:
         return self.above[name]
 
     def reached(self) -> list[str]:
-        """Return the nodes that are part of the scene, in the order of declaration.
-
-        Without a root, these are all but the structures of function blocks.
-        """
+        """Return the nodes of the scene as declared; without a root, all but the structures of blocks."""
         structures = [
             structure.text
             for block in self.blocks.values()
@@ -390,7 +366,6 @@ class _Reader:
         return [name for name in self.nodes if name in found]
 
     def below(self, names: Iterable[str]) -> set[str]:
-        """Return nodes and all below them."""
         found: set[str] = set()
         waiting = [*names]
         while waiting:
@@ -402,12 +377,9 @@ class _Reader:
         return found
 
     def scene_name(self, node: str) -> str:
-        """Return the name that a node has in the scene."""
         made = self.nodes.get(node)
         called = made.get("called") if made is not None else ()
         return str(called[-1].values[0]) if called else node
-
-    # --- frames and groups -------------------------------------------------------------------------------------------
 
     def group(self, name: str) -> GroupSpec:
         made = self.nodes[name]
@@ -521,8 +493,6 @@ class _Reader:
             raise place.error(f"the rigid transform '{rigid.name.text}' has no 'value'")
         return stamp, pose, noise
 
-    # --- shapes ------------------------------------------------------------------------------------------------------
-
     def geometry(self, made: Declaration) -> Iterator[GeometrySpec]:
         """Yield the shapes of a node. Of several levels of detail the finest is drawn, the coarsest collides."""
         found: list[tuple[int | None, GeometrySpec]] = []
@@ -585,8 +555,6 @@ class _Reader:
         listed = JsonNode({content.name.text: data}, place.path)
         folder = Path(place.path).parent
         return _placed(place, lambda: shape_from_dict(content.name.text, listed, self.loader, folder=folder))
-
-    # --- function blocks ---------------------------------------------------------------------------------------------
 
     def block(self, made: Declaration, reached: Sequence[str]) -> Iterator[FunctionBlockSpec]:
         given = {
@@ -676,7 +644,6 @@ def _placed(place: SourceLocation, read: Callable[[], Any]) -> Any:
 
 
 def _renamed(member: Member, names: Mapping[str, str]) -> Member:
-    """Return a member of a node whose copy has other names."""
     if member.keyword not in ("child", "member"):
         return member
     (name,) = member.values
@@ -710,13 +677,6 @@ def _covariance(values: Any, place: SourceLocation) -> np.ndarray:
     if len(numbers) != 36:
         raise place.error(f"a covariance has 6 variances or 36 numbers, received {len(numbers)}")
     return np.reshape(numbers, (6, 6))
-
-
-def _fact(statement: Member, place: SourceLocation) -> FactSpec:
-    kind, notation, values = statement.values
-    count = {"Pose": 7, "Position": 3, "Orientation": 4, "Twist": 6}[kind]
-    numbers = _placed(place, lambda: JsonNode(values, place.path, kind).numbers(count))
-    return FactSpec(kind, tuple(notation), tuple(numbers), place)
 
 
 _OPTIONS: Mapping[str, Callable[[JsonNode], Any]] = {

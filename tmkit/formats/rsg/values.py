@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tmkit._support.import_notes import Note
-from tmkit._support.source_location import SourceLocation, did_you_mean, reported
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
 from tmkit.errors import SceneError
 from tmkit.formats.rsg.grammar import Name, Quantity, numbers_in
 from tmkit.spatial import Pose, nearest_rotation
@@ -33,11 +32,7 @@ UNITS: Mapping[str, Mapping[str, tuple[float, float]]] = {
 
 
 def in_si(value: float, unit: str, dimension: str, place: SourceLocation) -> float:
-    """Return a value in the SI unit of a dimension: ``length``, ``time`` or ``frequency``.
-
-    Raises:
-        FileFormatError: the unit is unknown, or of another dimension.
-    """
+    """Return a value in the SI unit of a dimension: ``length``, ``time`` or ``frequency``; other units are refused."""
     known = UNITS[dimension]
     if unit not in known:
         other = next((kind for kind, units in UNITS.items() if unit in units), None)

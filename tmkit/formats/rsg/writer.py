@@ -28,12 +28,7 @@ _CAPACITY, _WINDOW = 32, 10.0  # of a history that is not said
 
 
 def rsg_from_scene(scene: SceneGraph, *, loader: MeshLoader | None = None) -> str:
-    """Return a scene as text in RSG-DSL.
-
-    Args:
-        scene: the scene.
-        loader: looks up whether a mesh's source still holds the same content; else its arrays are written.
-    """
+    """Return a scene as text in RSG-DSL; arrays are written unless the loader finds the same in a mesh's source."""
     return "".join(f"{line}\n" for line in _Writer(scene, loader or MeshLoader()).lines())
 
 
@@ -72,7 +67,6 @@ class _Writer:
             yield f"NoiseSources {_json(self.sources.to_list())}"
 
     def frame(self, frame: FrameSpecification) -> Iterator[str]:
-        """Yield the lines of a frame."""
         name = frame.name
         children = [child for child in self.scene.children(name) if child not in self.in_groups]
         has_motion = frame.pose != Pose.identity() or frame.joint.type != "fixed" or frame.stamps is not None
@@ -98,7 +92,6 @@ class _Writer:
         yield "}"
 
     def group(self, group: Group) -> Iterator[str]:
-        """Yield the lines of a group."""
         above = self.above[group.name]
         node = self.nodes[group.name]
         yield f"Group {_name(node)} {{"

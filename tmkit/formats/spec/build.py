@@ -23,10 +23,9 @@ import numpy as np
 from tmkit._support.elementary import product
 from tmkit._support.source_location import SourceLocation, did_you_mean, reported
 from tmkit.errors import DuplicateNameError, ShapeError
-from tmkit.formats.mesh.frustum import frustum
-from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.mesh.solids import frustum, united_inertia
 from tmkit.formats.spec.model import (
     PIECES,
     AllowedPairSpec,
@@ -51,12 +50,7 @@ _PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in t
 
 
 def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
-    """Build one scene from everything that was read.
-
-    Raises:
-        FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
-            place in its file.
-    """
+    """Build one scene from everything that was read; what is wrong is an error at its place in its file."""
     is_whole = bool(specs) and all(spec.is_whole for spec in specs)
     frames = frames_by_name((spec for scene in specs for spec in scene.frames), is_whole=is_whole)
     if frames:
@@ -114,11 +108,7 @@ def _with_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> Scene
 
 
 def frames_by_name(specs: Iterable[FrameSpec], *, is_whole: bool = False) -> dict[str, FrameSpec]:
-    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united.
-
-    Raises:
-        FileFormatError: a name that is declared twice, or a root with a pose, a joint or, as ``world``, a parent.
-    """
+    """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united."""
     frames: dict[str, FrameSpec] = {}
     for spec in specs:
         earlier = frames.get(spec.name)
@@ -147,7 +137,6 @@ def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
 
 
 def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
-    """Return the ``world`` of two files as one."""
     return FrameSpec(
         name=first.name, parent=None, place=first.place,
         classes=tuple(dict.fromkeys((*first.classes, *second.classes))), geometry=(*first.geometry, *second.geometry),
@@ -286,7 +275,6 @@ def _variant(
 
 
 def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
-    """Return the core's shape."""
     if isinstance(spec.shape, MeshSpec):
         return loader.load(spec.shape, place=spec.place)
     if not isinstance(spec.shape, PrimitiveSpec):

@@ -45,28 +45,18 @@ class MimicSpec:
 
 @dataclass(frozen=True, slots=True)
 class JointSpec:
-    """How a frame moves relative to its parent.
+    """How a frame moves relative to its parent."""
 
-    Attributes:
-        type: fixed, revolute, continuous, prismatic or free.
-        name: empty means the name of the frame.
-        axis: in the frame itself; not yet normalised.
-        lower: radians or metres, ``-inf`` when unlimited; likewise ``upper``.
-        velocity: radians or metres a second; ``effort``: newton metres or newtons; ``inf`` when unlimited.
-        damping: N m s/rad or N s/m; ``friction``: N m or N.
-        offset: added to the joint's value wherever the frame stands; the pose of the built frame takes it up.
-    """
-
-    type: str = "fixed"
-    name: str = ""
-    axis: Triple = (0.0, 0.0, 1.0)
-    lower: float = -math.inf
+    type: str = "fixed"  # fixed, revolute, continuous, prismatic or free
+    name: str = ""  # empty means the name of the frame
+    axis: Triple = (0.0, 0.0, 1.0)  # in the frame itself; not yet normalised
+    lower: float = -math.inf  # radians or metres, -inf when unlimited; likewise upper
     upper: float = math.inf
-    velocity: float = math.inf
-    effort: float = math.inf
-    damping: float = 0.0
-    friction: float = 0.0
-    offset: float = 0.0
+    velocity: float = math.inf  # radians or metres a second
+    effort: float = math.inf  # newton metres or newtons; inf when unlimited
+    damping: float = 0.0  # N m s/rad or N s/m
+    friction: float = 0.0  # N m or N
+    offset: float = 0.0  # added to the joint's value wherever the frame stands; the pose of the built frame takes it up
     mimic: MimicSpec | None = None
     place: SourceLocation | None = None
 
@@ -83,89 +73,64 @@ class PrimitiveSpec:
     dimensions: tuple[float, ...]
 
 
-PIECES = "pieces"
-"""The level of detail of a mesh that is cut in convex pieces when it is loaded."""
+PIECES = "pieces"  # the level of detail of a mesh that is cut in convex pieces when it is loaded
 
 
 @dataclass(frozen=True, slots=True)
 class GeometrySpec:
-    """One shape on a frame.
+    """One shape on a frame."""
 
-    Attributes:
-        shape: what it is; a reader that already holds the core's shape may give that.
-        pose: frame_from_shape.
-        color: red, green, blue, alpha from 0 to 1, or ``None`` when the file leaves it open.
-        visual: whether it is drawn; ``collision``: whether it collides.
-        mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
-        level: how much of it counts in collisions, :data:`PIECES` for a mesh in convex pieces; ``None`` when the file
-            leaves it open.
-        stamp: when it was attached or seen, seconds, ``None`` when the file does not say.
-        friction: coefficient of friction of its surface, ``None`` where that of the frame counts.
-    """
-
-    shape: PrimitiveSpec | MeshSpec | Shape
+    shape: PrimitiveSpec | MeshSpec | Shape  # what it is; a reader that already holds the core's shape may give that
     place: SourceLocation
-    pose: PoseSpec = PoseSpec()
-    color: Quadruple | None = None
-    visual: bool = True
-    collision: bool = True
-    mass: float | None = None
+    pose: PoseSpec = PoseSpec()  # frame_from_shape
+    color: Quadruple | None = None  # red, green, blue, alpha from 0 to 1, or None when the file leaves it open
+    visual: bool = True  # whether it is drawn
+    collision: bool = True  # whether it collides
+    mass: float | None = None  # kilograms of this solid, taken as uniformly dense; None when the file does not say
+    # how much of it counts in collisions, :data:`PIECES` for a mesh in convex pieces; None when the file leaves
+    # it open
     level: str | None = None
-    stamp: float | None = None
-    friction: float | None = None
+    stamp: float | None = None  # when it was attached or seen, seconds, None when the file does not say
+    friction: float | None = None  # coefficient of friction of its surface, None where that of the frame counts
 
 
 @dataclass(frozen=True, slots=True)
 class InertiaSpec:
-    """Mass properties of a frame's body as written.
+    """Mass properties of a frame's body as written."""
 
-    Attributes:
-        mass: kilograms.
-        origin: frame_from_inertial; the centre of mass is its translation.
-        matrix: ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of ``origin``; ``None``
-            means that the mass is spread evenly over the frame's shapes.
-    """
-
-    mass: float
+    mass: float  # kilograms
     place: SourceLocation
-    origin: PoseSpec = PoseSpec()
+    origin: PoseSpec = PoseSpec()  # frame_from_inertial; the centre of mass is its translation
+    # ixx, ixy, ixz, iyy, iyz, izz in kg m^2 about the centre of mass, in the axes of origin; None means that the
+    # mass is spread evenly over the frame's shapes
     matrix: tuple[float, float, float, float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FrameSpec:
-    """A frame as declared.
-
-    Attributes:
-        parent: the name of the parent, ``None`` for a root of its own.
-        body: the body it sits on, ``None`` for one of its own name.
-        classes: what the frame is, in the order of mention.
-        friction: coefficient of friction of its surface, ``None`` when the file does not say.
-        aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
-            link, after which the original TMKit names the link's frame.
-        attributes: free tags, by key; a ``Stamped`` where the file says when it was set.
-        twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
-        twist_noise: the error of the twist, ``None`` when it is exact.
-        noise: the error of its pose relative to its parent, ``None`` when it is exact.
-    """
+    """A frame as declared."""
 
     name: str
-    parent: str | None
+    parent: str | None  # the name of the parent, None for a root of its own
     place: SourceLocation
     pose: PoseSpec = PoseSpec()
     joint: JointSpec = JointSpec()
-    body: str | None = None
-    classes: tuple[str, ...] = ()
+    body: str | None = None  # the body it sits on, None for one of its own name
+    classes: tuple[str, ...] = ()  # what the frame is, in the order of mention
     geometry: tuple[GeometrySpec, ...] = ()
     inertia: InertiaSpec | None = None
-    friction: float | None = None
+    friction: float | None = None  # coefficient of friction of its surface, None when the file does not say
     parent_place: SourceLocation | None = None
+    # other names by which a file may speak of this frame, where no frame is called so: the joint above a link,
+    # after which the original TMKit names the link's frame
     aliases: tuple[str, ...] = ()
+    # free tags, by key; a Stamped where the file says when it was set
     attributes: Mapping[str, object] = field(default_factory=dict)
+    # name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes
     twist: tuple[str, tuple[float, ...]] | None = None
-    twist_noise: EdgeNoise | None = None
+    twist_noise: EdgeNoise | None = None  # the error of the twist, None when it is exact
     stamps: StampedPoses | None = None
-    noise: EdgeNoise | None = None
+    noise: EdgeNoise | None = None  # the error of its pose relative to its parent, None when it is exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,34 +171,21 @@ class FactSpec:
 
 @dataclass(frozen=True, slots=True)
 class StructureSpec:
-    """A node of a structure that a function block reads or makes.
-
-    Attributes:
-        kind: of the node: Group, Transform, GeometricNode or Node.
-        content: kind of its shape in lower case, such as ``point_cloud``; ``None`` without one.
-        content_type: name of the type that the content has, ``None`` without one.
-        cardinality: how many there are: a number, or ``*`` for any.
-        attributes: those that each has.
-        children: the nodes below it.
-    """
+    """A node of a structure that a function block reads or makes."""
 
     name: str
-    kind: str
+    kind: str  # of the node: Group, Transform, GeometricNode or Node
     place: SourceLocation
-    content: str | None = None
-    content_type: str | None = None
-    cardinality: str = "1"
-    attributes: Mapping[str, object] = field(default_factory=dict)
-    children: tuple[StructureSpec, ...] = ()
+    content: str | None = None  # kind of its shape in lower case, such as point_cloud; None without one
+    content_type: str | None = None  # name of the type that the content has, None without one
+    cardinality: str = "1"  # how many there are: a number, or * for any
+    attributes: Mapping[str, object] = field(default_factory=dict)  # those that each has
+    children: tuple[StructureSpec, ...] = ()  # the nodes below it
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionBlockSpec:
-    """A computation as declared: what it reads and makes, and the nodes where that is at run time.
-
-    Attributes:
-        triggers: when it runs: ``onChange NODE``, ``after BLOCK``, or ``every SECONDS``, as pairs.
-    """
+    """A computation as declared: what it reads and makes, and the nodes where that is at run time."""
 
     name: str
     place: SourceLocation
@@ -241,25 +193,21 @@ class FunctionBlockSpec:
     input_hook: str | None
     output_structure: StructureSpec | None
     output_hook: str | None
+    # when it runs: onChange NODE, after BLOCK, or every SECONDS, as pairs
     triggers: tuple[tuple[str, str | float], ...] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SceneSpecification:
-    """Everything that one file and what it includes say, in the order in which it is said.
-
-    Attributes:
-        facts: relations that hold beside what the frames say.
-        function_blocks: computations, which are no part of a scene.
-        is_whole: whether it says all of a scene: its roots (there is no ``world`` that it does not declare), and the
-            order of its frames, in which a child may come before its parent.
-    """
+    """Everything that one file and what it includes say, in the order in which it is said."""
 
     frames: tuple[FrameSpec, ...] = ()
     allowed: tuple[AllowedPairSpec, ...] = ()
     groups: tuple[GroupSpec, ...] = ()
     bodies_without_frames: tuple[str, ...] = ()
-    facts: tuple[FactSpec, ...] = ()
-    function_blocks: tuple[FunctionBlockSpec, ...] = ()
+    facts: tuple[FactSpec, ...] = ()  # relations that hold beside what the frames say
+    function_blocks: tuple[FunctionBlockSpec, ...] = ()  # computations, which are no part of a scene
+    # whether it says all of a scene: its roots (there is no world that it does not declare), and the order of its
+    # frames, in which a child may come before its parent
     is_whole: bool = False

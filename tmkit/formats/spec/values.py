@@ -4,16 +4,19 @@ A specification keeps the representation of its file: a quaternion or roll, pitc
 counted from an offset. Here each is converted to the one representation of the core, which checks it.
 :mod:`tmkit.formats.spec.build` makes frames of a scene from specifications. A specification of a scene builds to an
 equal scene, apart from the order of frames that stand before their parents.
+
+From joints between links, in any order and direction, to frames with one parent each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from tmkit import graph
 from tmkit._support.source_location import SourceLocation
 from tmkit.formats.spec.model import (
     AllowedPairSpec,
@@ -25,24 +28,6 @@ from tmkit.formats.spec.model import (
     MimicSpec,
     PoseSpec,
     SceneSpecification,
-)
-from tmkit.graph import (
-    AttachedShape,
-    Box,
-    Capsule,
-    Cone,
-    Continuous,
-    Cylinder,
-    Fixed,
-    Free,
-    Inertia,
-    Joint,
-    Mimic,
-    Prismatic,
-    Revolute,
-    SceneGraph,
-    Shape,
-    Sphere,
 )
 from tmkit.graph.stamps import stamped_attributes
 from tmkit.spatial import Pose
@@ -61,14 +46,14 @@ def spec_of_pose(pose: Pose) -> PoseSpec:
     return PoseSpec() if pose == Pose.identity() else PoseSpec((x, y, z), quat_xyzw=(i, j, k, w))
 
 
-def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
+def joint_of(spec: JointSpec, *, mimic: graph.Mimic | None = None) -> graph.Joint:
     """Return the core's joint."""
     if spec.type in ("fixed", "free"):
-        return Fixed() if spec.type == "fixed" else Free()
+        return graph.Fixed() if spec.type == "fixed" else graph.Free()
     same: dict[str, Any] = {key: getattr(spec, key) for key in ("name", "velocity", "effort", "damping", "friction")}
     if spec.type == "continuous":
-        return Continuous(spec.axis, mimic=mimic, **same)
-    make = Revolute if spec.type == "revolute" else Prismatic
+        return graph.Continuous(spec.axis, mimic=mimic, **same)
+    make = graph.Revolute if spec.type == "revolute" else graph.Prismatic
     return make(spec.axis, lower=spec.lower, upper=spec.upper, mimic=mimic, **same)
 
 
@@ -81,13 +66,18 @@ def zero_pose_of(spec: FrameSpec) -> Pose:
     return pose @ Pose.exp(np.concatenate([motion, zero] if spec.joint.type == "prismatic" else [zero, motion]))
 
 
-def primitive(kind: str, sizes: Sequence[float]) -> Shape:
+def primitive(kind: str, sizes: Sequence[float]) -> graph.Shape:
     """Return a box, sphere, cylinder, cone or capsule of dimensions in metres."""
-    makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
-    return Box(sizes) if kind == "box" else makers[kind](*sizes)
+    makers: dict[str, Callable[..., graph.Shape]] = {
+        "sphere": graph.Sphere,
+        "cylinder": graph.Cylinder,
+        "cone": graph.Cone,
+        "capsule": graph.Capsule,
+    }
+    return graph.Box(sizes) if kind == "box" else makers[kind](*sizes)
 
 
-def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
+def specification_of_scene(scene: graph.SceneGraph, *, path: str) -> SceneSpecification:
     """Return what a file would say that declares this scene; ``path`` is for messages."""
     frames = []
     for name in scene.frame_names:
@@ -121,7 +111,7 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
     return SceneSpecification(tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames)
 
 
-def spec_of_joint(joint: Joint, place: SourceLocation) -> JointSpec:
+def spec_of_joint(joint: graph.Joint, place: SourceLocation) -> JointSpec:
     """Return the specification of a joint; ``place`` is for messages."""
     if not joint.is_actuated:
         return JointSpec(type=joint.type, place=place)
@@ -133,16 +123,100 @@ def spec_of_joint(joint: Joint, place: SourceLocation) -> JointSpec:
     return replace(spec, **{key: getattr(joint, key) for key in same})
 
 
-def _geometry(part: AttachedShape, place: SourceLocation) -> GeometrySpec:
+def _geometry(part: graph.AttachedShape, place: SourceLocation) -> GeometrySpec:
     spec = GeometrySpec(part.shape, place, spec_of_pose(part.pose))
     same = ("color", "visual", "collision", "level", "friction", "stamp")
     return replace(spec, **{key: getattr(part, key) for key in same})
 
 
-def spec_of_inertia(inertia: Inertia, place: SourceLocation) -> InertiaSpec:
+def spec_of_inertia(inertia: graph.Inertia, place: SourceLocation) -> InertiaSpec:
     """Return the specification of mass properties; ``place`` is for messages."""
     x, y, z = (float(value) for value in inertia.center)
     m = inertia.matrix
     moments = (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2])
     ixx, ixy, ixz, iyy, iyz, izz = (float(value) for value in moments)
     return InertiaSpec(inertia.mass, place, PoseSpec((x, y, z)), (ixx, ixy, ixz, iyy, iyz, izz))
+
+
+_CLOSE = 1e-12  # metres
+
+
+@dataclass(slots=True, eq=False)
+class JointEdge:
+    """A joint between two links, of which the tree has ``above`` above: ``None`` for one that would close a loop."""
+
+    top: Any = field(init=False)
+    bottom: Any = field(init=False)
+    above: Any = field(init=False, default=None)
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether its child is above its parent."""
+        return self.above is not None and self.above is not self.top
+
+
+def grow(world: Any, links: Sequence[Any], static: Collection[Any], joints: Sequence[JointEdge]) -> set[Any]:
+    """Make joints a forest, each with its link above, and return the links that none moves.
+
+    In their order, each joint that closes no loop is part of it; a tree hangs on the world, a static link or its
+    first link.
+    """
+    tree = {link: link for link in (world, *links)}
+    around: dict[Any, list[JointEdge]] = {link: [] for link in tree}
+    for joint in joints:
+        one, other = _representative(tree, joint.top), _representative(tree, joint.bottom)
+        if one is not other:
+            tree[other] = one
+            around[joint.top].append(joint)
+            around[joint.bottom].append(joint)
+    children = {joint.bottom for joint in joints}
+    roots, reached = set[Any](), set[Any]()
+    for root in (world, *sorted(links, key=lambda link: (link not in static, link in children))):
+        waiting = [] if root in reached else [root]
+        roots.update(waiting)
+        while waiting:
+            link = waiting.pop()
+            reached.add(link)
+            for joint in (joint for joint in around[link] if joint.above is None):
+                joint.above = link
+                waiting.append(joint.top if joint.is_turned else joint.bottom)
+    return roots
+
+
+def _representative(tree: dict[Any, Any], link: Any) -> Any:
+    while tree[link] is not link:
+        tree[link] = tree[tree[link]]
+        link = tree[link]
+    return link
+
+
+def hung(
+    frame: FrameSpec, above: str, pose: Pose, rest: Pose, steps: Sequence[tuple[str, JointSpec]], *,
+    is_turned: bool, place: SourceLocation,
+) -> list[FrameSpec]:  # fmt: skip
+    """Return a frame on the joints that move it, after the frames ``FRAME/JOINT`` between that these need.
+
+    Args:
+        above: name of the frame above; ``pose``: of the joint in it; ``rest``: of the frame in the joint's.
+        steps: the joints of one degree of freedom, from the joint's parent on, with their names in frames; axes are in
+            the frame of the joint.
+        is_turned: whether ``above`` is the joint's child.
+    """
+    if is_turned:
+        steps = [
+            (name, replace(step, axis=(-step.axis[0], -step.axis[1], -step.axis[2]))) for name, step in steps[::-1]
+        ]
+    is_centred = max(map(abs, rest.translation)) < _CLOSE
+    frames = list[FrameSpec]()
+    for number, (name, step) in enumerate(steps, start=1):
+        if number == len(steps) and (is_centred or step.type in ("fixed", "prismatic")):
+            x, y, z = rest.inverse().rotate(step.axis).tolist()
+            moved = replace(frame, joint=replace(step, axis=(x, y, z)))
+            pose = pose @ rest
+        else:
+            moved = FrameSpec(f"{frame.name}/{name}", None, place, joint=step)
+        frames.append(replace(moved, parent=above, pose=spec_of_pose(pose), parent_place=place))
+        above, pose = moved.name, Pose.identity()
+    if above != frame.name:
+        frames.append(replace(frame, parent=above, pose=spec_of_pose(rest), parent_place=place))
+    return frames

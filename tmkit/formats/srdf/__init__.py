@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.formats.srdf.groups import GroupMembers as GroupMembers, group_members as group_members
-    from tmkit.formats.srdf.reader import read_srdf as read_srdf
+    from tmkit.formats.srdf.values import GroupMembers as GroupMembers, group_members as group_members
+    from tmkit.formats.srdf.files import read_srdf as read_srdf
     from tmkit.formats.srdf.values import (
         Chain as Chain, EndEffector as EndEffector, GroupState as GroupState, LinkPair as LinkPair,
         RobotSemantics as RobotSemantics, SrdfGroup as SrdfGroup, VirtualJoint as VirtualJoint,
     )  # fmt: skip
-    from tmkit.formats.srdf.writer import srdf_text as srdf_text, write_srdf as write_srdf
+    from tmkit.formats.srdf.files import srdf_text as srdf_text, write_srdf as write_srdf
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -16,10 +16,13 @@ point mass, both with a note. Links that a joint joins may touch (reason ``adjac
 that have no collision shape.
 
 What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each with a note
-(:mod:`tmkit._support.import_notes`): an inertia that no solid can have becomes that of a point mass; a revolute or
+(:mod:`tmkit._support.source_location`): an inertia that no solid can have becomes that of a point mass; a revolute or
 prismatic joint without limits, or with the lower above the upper (Bullet's way of saying so), is unlimited; of two
 limits, the one omitted is 0, as the format has it; a joint that mimics one that is not there moves by itself.
 Everything else that is wrong is refused with file and line.
+
+Files of macros (xacro), expanded by xacrodoc (extra ``xacro``): only files that the user names, if that is allowed.
+Expressions of xacro are Python, and its includes read any file: whoever expands a file runs it.
 """
 
 from __future__ import annotations
@@ -31,9 +34,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tmkit._support.import_notes import Note, unheard
-from tmkit._support.source_location import did_you_mean
+from tmkit._support.source_location import Note, did_you_mean, unheard
 from tmkit._support.xml import XmlElement, read_xml
+from tmkit.errors import FileFormatError, install_command
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.spec.model import (
     AllowedPairSpec,
@@ -226,9 +229,6 @@ def adjacent_pairs(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
     return tuple(pairs)
 
 
-# --- joints -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _JointStep:
     """One joint of the chain that stands for a joint of the file, and the frame it moves: empty for the child link."""
@@ -357,7 +357,6 @@ def _limited(joint: JointSpec, element: XmlElement) -> JointSpec:
 
 
 def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
-    """Return the rule of a joint that follows another."""
     mimic = element.child("mimic")
     if mimic is None:
         return None
@@ -370,3 +369,24 @@ def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
         mimic.note(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
         return None
     return MimicSpec(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)
+
+
+def expanded(path: Path, arguments: Mapping[str, str], packages: PackageResolver) -> bytes:
+    """Return the URDF that a file expands to with values of ``<xacro:arg>``; packages are found as in scene files."""
+    try:
+        from xacrodoc import XacroDoc, packages as found
+    except ImportError:
+        reason = f"xacro files are expanded by xacrodoc, which is not installed: {install_command('xacro')}"
+        raise FileFormatError.at(path, reason) from None
+    found.reset()
+    found.update_package_cache(packages.named)
+    found.look_in([str(folder) for folder in (*packages.folders, *packages.ros_folders)])
+    try:
+        text: str = XacroDoc.from_file(path, subargs=dict(arguments), resolve_packages=False).dom.toprettyxml(
+            indent="  "
+        )
+    except Exception as error:  # whatever an expression raises
+        raise FileFormatError.at(path, f"xacro refuses the file: {type(error).__name__}: {error}") from error
+    finally:
+        found.reset()
+    return text.encode()

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tmkit._support.elementary import atan2, cos, sin
 from tmkit._support.output import write_files
 from tmkit.errors import OutputError, SceneError, UnknownNameError
-from tmkit.formats.mesh.frustum import frustum, mesh_of_cloud, mesh_of_field
+from tmkit.formats.mesh.solids import frustum, mesh_of_cloud, mesh_of_field
 from tmkit.formats.spec.build import parents_first
 from tmkit.graph import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.spatial import Pose
@@ -152,7 +152,6 @@ def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:
 
 
 def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -> None:
-    """Add a link with its mass and its shapes."""
     link = add_element(robot, "link", name=frame)
     inertia = writer.scene.inertia(frame) if has_mass else None
     if inertia is not None:
@@ -169,7 +168,6 @@ def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -
 
 
 def _add_shape(purpose: _Element, part: AttachedShape, writer: _Writer) -> None:
-    """Add place, geometry and colour of a shape."""
     _add_origin(purpose, part.pose)
     geometry = add_element(purpose, "geometry")
     shape = part.shape
@@ -212,7 +210,6 @@ def obj_text(mesh: Shape) -> str:
 
 
 def _add_joint(robot: _Element, frame: str, writer: _Writer, names: set[str]) -> None:
-    """Add the joint above a link."""
     joint = writer.scene.joint(frame)
     kind = {"free": "floating"}.get(joint.type, joint.type)
     unlimited = math.isinf(joint.lower) and math.isinf(joint.upper)
@@ -255,7 +252,6 @@ def _fixed_name(frame: str, names: set[str]) -> str:
 
 
 def _add_origin(element: _Element, pose: Pose) -> None:
-    """Add a pose."""
     add_element(element, "origin", xyz=_words(pose.translation), rpy=_words(roll_pitch_yaw(pose.rotation)))
 
 
@@ -278,5 +274,4 @@ def _word(value: float) -> str:
 
 
 def _words(values: Sequence[float] | npt.NDArray[np.float64]) -> str:
-    """Return numbers between blanks."""
     return " ".join(_word(value) for value in values)

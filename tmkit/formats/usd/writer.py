@@ -24,12 +24,7 @@ _TYPES = {kind: name for name, kind in KINDS.items()}
 
 
 def usd_from_scene(scene: SceneGraph) -> str:
-    """Return the text of a ``.usda`` file.
-
-    Raises:
-        SceneError: a shape that USD does not have, a point cloud or a height field.
-        MissingExtraError: ``usd-core`` is not installed.
-    """
+    """Return the text of a ``.usda`` file; a point cloud or a height field is refused, and a missing ``usd-core``."""
     try:
         from pxr import Usd
     except ImportError:
@@ -94,7 +89,6 @@ class _Writer:
         self.geom.Xformable(prim).AddTransformOp().Set(self.gf.Matrix4d(pose.as_matrix().T.tolist()))
 
     def frame(self, name: str, frame: FrameSpecification, index: int) -> None:
-        """Write a frame with its joint, mass and shapes."""
         if name != "world":
             above = frame.parent or "world"
             self.poses[name] = self.poses[above] @ frame.pose
@@ -168,7 +162,6 @@ class _Writer:
                 self.put(prim, f"tmkit:{key}", self.types.DoubleArray, [getattr(joint.mimic, key)])
 
     def shape(self, folder: str, frame: str, part: AttachedShape) -> None:
-        """Write a shape."""
         shape, sizes = part.shape, part.shape.dimensions
         path, make = self.free_path(folder, shape.kind), self.geom
         if shape.kind == "box":
@@ -196,7 +189,6 @@ class _Writer:
         self.look(prim, part)
 
     def look(self, prim: Any, part: AttachedShape) -> None:
-        """Write the purposes and properties of a shape."""
         if part.collision:
             self.physics.CollisionAPI.Apply(prim)
             if part.shape.kind == "mesh":

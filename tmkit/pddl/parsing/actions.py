@@ -6,14 +6,21 @@ parsed here, and the grammar parses the rest: parameters, conditions and single 
 another one is dissolved; otherwise an effect keeps the shape that it was written in.
 
 An effect that is ``oneof`` several makes an action of each: ``wash--1``, ``wash--2``.
+
+Durative actions, read as actions that are done one after the other.
+
+The idea: an action is *compressed* (D. Long, M. Fox, "Exploiting a graphplan framework in temporal planning", ICAPS
+2003). Its condition is all that it ever needs, but what its own start brings about; its effect is that of the start,
+then that of the end. A plan of such actions is laid out in time afterwards (:mod:`tmkit.task_planning.schedule`). That
+there is none proves nothing: actions may have to overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
-from typing import cast
+from typing import NamedTuple, cast
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
@@ -23,6 +30,7 @@ from tmkit.pddl.formulas import (
     Action,
     Add,
     And,
+    Atom,
     ChangeNumber,
     Delete,
     Effect,
@@ -30,18 +38,99 @@ from tmkit.pddl.formulas import (
     ForEach,
     Formula,
     IncreaseCost,
+    Not,
     Number,
     Parameter,
     Timing,
     When,
-)
-from tmkit.pddl.parsing.durative import END, START, THROUGHOUT, compressed, duration_of, timed_parts
+    simple_effects,
+)  # fmt: skip
+from tmkit.pddl.model import Domain
 from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS
-from tmkit.pddl.parsing.object_functions import UNDEFINED, fresh, function_first, is_call, with_value
-from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.pddl.parsing.source import UNDEFINED, Group, Source, Token, fresh, function_first, is_call, with_value
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
+from tmkit.pddl.substitution import conjuncts_of, subtrees
 from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 from tmkit.pddl.writer import is_writable
+
+START, THROUGHOUT, END = ("at", "start"), ("over", "all"), ("at", "end")
+
+
+class Timed(NamedTuple):
+    """A part of a condition or effect, and when it holds or happens."""
+
+    when: tuple[str, ...]
+    group: Group
+
+
+def timed_parts(source: Source, group: Group) -> Iterator[Timed]:
+    """Yield the parts of a condition or effect, a ``forall`` of each; a change of the cost is at the end."""
+    words = tuple(part.text for part in group.parts[:2] if isinstance(part, Token))
+    if group.head == "and":
+        for part in group.parts[1:]:
+            if not isinstance(part, Group):
+                raise source.error(part, f"unexpected '{part.text}'; expected '(' or ')'")
+            yield from timed_parts(source, part)
+    elif group.head == "forall" and len(group.parts) == 3 and isinstance(group.parts[2], Group):
+        for when, inner in timed_parts(source, group.parts[2]):
+            yield Timed(when, group._replace(parts=(*group.parts[:2], inner)))
+    elif words in (START, THROUGHOUT, END) and len(group.parts) == 3 and isinstance(group.parts[2], Group):
+        yield Timed(words, group.parts[2])
+    elif group.head == "increase":
+        yield Timed(END, group)
+    elif group.parts:
+        raise source.error(group.first, "expected (at start ...), (over all ...) or (at end ...)")
+
+
+def duration_of(source: Source, group: Group) -> Token | Group:
+    """Return the expression in ``(= ?duration EXPRESSION)``, or the least of a range."""
+    if group.head == "and":
+        bounds = [part for part in group.parts[1:] if isinstance(part, Group) and part.head == ">="]
+        group = bounds[0] if len(bounds) == 1 else group
+    if group.head not in ("=", ">=") or len(group.parts) != 3 or group.parts[1].first.text != "?duration":
+        raise source.error(group.first, "expected (= ?duration EXPRESSION), or a range with (>= ?duration EXPRESSION)")
+    return group.parts[2]
+
+
+def compressed(timing: Timing, derived: frozenset[str], fault: Callable[[str], Exception]) -> tuple[Formula, Effect]:
+    """Return condition and effect of an action done while no other is; ``fault`` makes an error of a reason."""
+    begun, ended = [*simple_effects(timing.start)], [*simple_effects(timing.end)]
+    added, deleted = ({e.atom for e in begun if isinstance(e, kind)} for kind in (Add, Delete))
+    changed = {atom.predicate for atom in added | deleted}
+    if changed:
+        changed |= derived
+    kept: list[Formula] = [timing.at_start]
+    for part in conjuncts_of([timing.over_all, timing.at_end]):
+        if not _predicates(part) & changed:
+            kept.append(part)
+        elif part not in added and not (isinstance(part, Not) and part.part in deleted):
+            raise fault(f"what is needed after the start, {part}, may depend on the effect at the start")
+    for tree in subtrees(timing.end):
+        if isinstance(tree, When) and _predicates(tree.condition) & changed:
+            raise fault(f"the condition of an effect, {tree.condition}, may depend on the effect at the start")
+    removed = {effect.atom for effect in ended if isinstance(effect, Delete)}
+    passing = added & removed  # holds only while the action lasts
+    for atom in added - passing:
+        if any(other.predicate == atom.predicate for other in removed):
+            raise fault(f"the start adds {atom}, which the end may delete")
+    parts = timing.start.parts if isinstance(timing.start, EffectAnd) else (timing.start,)
+    start = tuple(part for part in parts if not (isinstance(part, Add) and part.atom in passing))
+    return And(tuple(kept)), EffectAnd((*start, timing.end))
+
+
+def with_durations_as_costs(domain: Domain) -> Domain:
+    """Return a domain in which an action costs its duration: the time of all, one after the other."""
+    actions = tuple(
+        replace(action, effect=EffectAnd((action.effect, IncreaseCost(action.timing.duration))))
+        if action.timing is not None else action
+        for action in domain.actions
+    )  # fmt: skip
+    return replace(domain, actions=actions)
+
+
+def _predicates(formula: Formula) -> set[str]:
+    return {part.predicate for part in subtrees(formula) if isinstance(part, Atom)}
+
 
 _KEYS = (":parameters", ":precondition", ":effect")
 _DURATIVE, _DURATIVE_KEYS = ":durative-action", (":parameters", ":duration", ":condition", ":effect")
@@ -164,8 +253,6 @@ class ActionReader(TreeBuilder):
 
     def _condition(self, group: Group, scope: Scope) -> Formula:
         return self.formula(group, scope) if group.parts else ALWAYS
-
-    # ----------------------------------------------------------------------------------------------------- effects
 
     def _effect(self, group: Group, scope: Scope) -> Effect:
         match group.head:

@@ -32,9 +32,7 @@ from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has 
 
 from tmkit.pddl.parsing.source import Group, Source, Token
 
-Rule = Callable[[Any], Any]
-"""A rule of pddlpy's grammar as an unbound method, such as ``pddlParser.goalDesc``."""
-
+Rule = Callable[[Any], Any]  # A rule of pddlpy's grammar as an unbound method, such as pddlParser.goalDesc
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z")
 _COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})
 _SIGNS = _COMPARISONS | frozenset("(-)+*/")
@@ -45,12 +43,8 @@ ASSIGNMENTS = frozenset({"assign", "increase", "decrease", "scale-up", "scale-do
 LOGIC = frozenset({"and", "or", "not", "imply", "exists", "forall", "either"}) | (_SIGNS - {"(", ")"})
 """The words that are keywords at the head of a list in conditions."""
 
-EFFECTS = LOGIC | ASSIGNMENTS | {"when"}
-"""The words that are keywords at the head of a list in actions."""
-
-LONGEST_RUN = 3
-"""How many equal parts in a row are handed to the grammar: more than any rule counts."""
-
+EFFECTS = LOGIC | ASSIGNMENTS | {"when"}  # the words that are keywords at the head of a list in actions
+LONGEST_RUN = 3  # how many equal parts in a row are handed to the grammar: more than any rule counts
 _NO_TERMS = _SIGNS | {"?"}
 _CALCULATING = _SIGNS - {"(", ")", "="}
 _LONGEST_REMEMBERED = 100  # words of a shape
@@ -95,15 +89,7 @@ class Spelling:
         self._originals.append(original)
 
     def word(self, token: Token, *, head: bool = False, numeric: bool = False) -> None:
-        """Append a word, in a spelling that the lexer takes for what it is: a variable, a keyword, a name.
-
-        Args:
-            head: it is the first of its list.
-            numeric: what looks like a number is one.
-
-        Raises:
-            TaskError: a number that is too large.
-        """
+        """Append a word, spelled as what it is: a variable, a keyword (``head``), a number (``numeric``), a name."""
         spelling = self._spell(token.text, head)
         if numeric and spelling == "name" and is_number(token.text):
             if not math.isfinite(float(token.text)):

@@ -25,8 +25,7 @@ from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
 from tmkit.pddl.formulas import And, Formula
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.parsing.object_functions import as_functions, split_functions
-from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.pddl.parsing.source import Group, Source, Token, as_functions, split_functions
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import Types
 
@@ -145,12 +144,7 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
 
 
 def read_pddl(path: str | Path) -> str:
-    """Return the text of a file that may be anything; a byte order mark is omitted.
-
-    Raises:
-        MissingFileError: the file is not there.
-        TaskError: the file cannot be read, is too large, or is not UTF-8 text.
-    """
+    """Return the text of a file that may be anything; a byte order mark is omitted."""
     limit = ReadingLimits().text_bytes
     try:
         data = read_bytes(Path(path), limit=limit, error=lambda reason: TaskError.at(str(path), f"the file {reason}"))
@@ -248,7 +242,6 @@ class _Frame:
         return sections.SectionReader(self.source, domain)
 
     def domain(self) -> Domain:
-        """Return the domain that the file describes."""
         reader = self._reader()
         name, requirements = reader.header(self.header), self._requirements()
         self._declare_derived()
@@ -291,7 +284,6 @@ class _Frame:
         return frozenset(group.head for group in moved)
 
     def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
-        """Return the problem that the file describes, with objects that are known without it."""
         reader = self._reader(domain)
         name = reader.header(self.header)
         reader.check_domain(self._required(":domain"))

@@ -16,13 +16,10 @@ from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has 
 
 from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, FunctionTerm, Parameter
 from tmkit.pddl.model import Domain, Metric
-from tmkit.pddl.parsing.actions import ActionReader
-from tmkit.pddl.parsing.durative import with_durations_as_costs
+from tmkit.pddl.parsing.actions import ActionReader, with_durations_as_costs
 from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
-from tmkit.pddl.parsing.object_functions import UNDEFINED, function_first, is_call, with_value
-from tmkit.pddl.parsing.preferences import PreferenceReader
-from tmkit.pddl.parsing.source import Group, Source, Token
-from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
+from tmkit.pddl.parsing.source import UNDEFINED, Group, Source, Token, function_first, is_call, with_value
+from tmkit.pddl.parsing.trees import PreferenceReader, TreeBuilder, typed_items
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import negative_cycle
 from tmkit.pddl.substitution import substitute
@@ -80,8 +77,6 @@ class SectionReader:
                 raise self.source.error(token, f"{kind} '{token.text}' is declared twice")
             seen.add(token.text)
 
-    # ------------------------------------------------------------------------------------------------------ headers
-
     def header(self, group: Group) -> str:
         """Return the name in ``(domain NAME)`` or ``(problem NAME)``."""
         return self._name(group, pddlParser.domainName if group.head == "domain" else pddlParser.problemDecl).text
@@ -102,8 +97,6 @@ class SectionReader:
     def requirements(self, group: Group) -> tuple[str, ...]:
         """Return the keywords of ``(:requirements ...)``; whether they are known was checked before."""
         return tuple(part.text for part in group.parts[1:] if isinstance(part, Token))
-
-    # ------------------------------------------------------------------------------------------------- declarations
 
     def types(self, group: Group) -> tuple[Type, ...]:
         """Return the types of ``(:types ...)``, and after them the parents that are named but not declared."""
@@ -172,8 +165,6 @@ class SectionReader:
         self._unique("function", (token for token, _ in found))
         return tuple(Function(token.text, parameters) for token, parameters in found)
 
-    # --------------------------------------------------------------------------------------------- actions and axioms
-
     def axiom(self, group: Group) -> Axiom:
         """Return the rule of ``(:derived (PREDICATE PARAMETERS) CONDITION)``, read as an action's precondition."""
         parts = group.parts
@@ -212,8 +203,6 @@ class SectionReader:
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
         """Return the actions of all ``(:action ...)`` sections."""
         return ActionReader(self.source, self._vocabulary(), derived=self._derived).actions(groups)
-
-    # ------------------------------------------------------------------------------------------------------ problems
 
     def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
         """Return the facts and the numeric values of ``(:init ...)``."""
@@ -270,11 +259,7 @@ def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
 
 
 class _InitReader:
-    """Collects the facts and values of an initial state; ``(not FACT)`` only says that the fact is not there.
-
-    There may be many thousands, nearly all of them lists of plain names, for which a grammar has nothing to decide.
-    These, and values ``(= (FUNCTION NAME...) NUMBER)``, are taken at once; pddlpy's grammar parses the rest.
-    """
+    """Collects facts and values at first; lists of plain names, often thousands, are taken without the grammar."""
 
     def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
         self._source = source
@@ -287,7 +272,6 @@ class _InitReader:
         self._objects: dict[tuple[str, ...], str] = {}
 
     def read(self, group: Group) -> None:
-        """Read the section."""
         for part in group.parts[1:]:
             part = function_first(part, self._words.predicates) if isinstance(part, Group) else part
             if isinstance(part, Token):

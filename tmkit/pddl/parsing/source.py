@@ -10,6 +10,10 @@ that ``(aircraft?a)`` is read as it is meant.
 Text may be hostile. Lists nested deeper than :data:`DEEPEST`, words longer than :data:`LONGEST_WORD` and more words
 than :data:`MOST_WORDS` are refused here: all later steps may recurse without counting. Taking a text apart needs
 O(length) time and memory.
+
+Functions whose values are objects, as ``(:functions (position ?x - block) - place)``. They are read as predicates whose
+last argument is the value: ``(= (position a) table)`` is ``(position a table)``, and ``(assign (position a) table)``
+deletes all other values. The value ``undefined`` is that there is none.
 """
 
 from __future__ import annotations
@@ -18,22 +22,19 @@ import functools
 import itertools
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
 from tmkit.errors import TaskError
+from tmkit.pddl.formulas import Parameter
+from tmkit.pddl.vocabulary import Predicate, Types
 
-DEEPEST = 100
-"""How deep lists may be nested; published domains stay below 20."""
-
-LONGEST_WORD = 1000
-"""How many characters a word may have."""
-
-MOST_WORDS = 3_000_000
-"""How many words and parentheses a text may have."""
-
+DEEPEST = 100  # how deep lists may be nested; published domains stay below 20
+LONGEST_WORD = 1000  # how many characters a word may have
+MOST_WORDS = 3_000_000  # how many words and parentheses a text may have
 _BLANKS = str.maketrans("\t\n\r\f\v", "     ")
 _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
 _HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
@@ -104,11 +105,7 @@ class Source:
         return TaskError.at(self.name, reason, line=number, column=token.offset - start + 1, source_line=line)
 
     def tokens(self) -> list[Token]:
-        """Return parentheses and words in order.
-
-        Raises:
-            TaskError: a character that is neither printable nor a blank, a word that is too long, too many words.
-        """
+        """Return parentheses and words in order; words of other characters, too long or too many are refused."""
         text = _COMMENT.sub(lambda comment: " " * len(comment[0]), self.text) if ";" in self.text else self.text
         is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
         matches = itertools.islice(_LEXEME.finditer(text.lower() if is_plain else text), MOST_WORDS + 1)
@@ -136,12 +133,7 @@ class Source:
         return Token("", len(self.text.rstrip()))
 
     def groups(self) -> list[Group]:
-        """Return the parenthesised lists of which the text consists.
-
-        Raises:
-            TaskError: a parenthesis without its partner, a word outside all parentheses, or what :meth:`tokens` and
-                the limits of this module refuse.
-        """
+        """Return the parenthesised lists of which the text consists."""
         opened: list[tuple[Token, list[Token | Group]]] = []  # each list with what there is around it
         whole: list[Group] = []
         parts: list[Token | Group] = []
@@ -186,7 +178,9 @@ class Source:
             if not first.offset <= token.offset < last.offset:
                 continue
             if token.text == "(":
-                if opened and opened[-1][1:] and following.text != "either" and _is_plain(opened[-1][1].text):
+                # A list that begins with a plain word is an atom or the like, which holds no lists.
+                head = opened[-1][1].text if opened and opened[-1][1:] else ":"
+                if following.text != "either" and head not in _HOLDERS and head[0] not in ":?":
                     reason = f"this parenthesis is not closed before the one in line {self.line_of(token)}"
                     return self.error(opened[-1][0], f"{reason}, column {self.column_of(token)}")
                 opened.append([token])
@@ -230,6 +224,61 @@ class Source:
         return None
 
 
-def _is_plain(head: str) -> bool:
-    """Return whether a list that begins with a word is an atom or the like, which holds no lists."""
-    return head not in _HOLDERS and head[0] not in ":?"
+UNDEFINED = "undefined"
+
+
+def split_functions(section: Group) -> tuple[Group, list[Group]]:
+    """Return the section of functions without those of objects, and these as declarations of predicates."""
+    kept: list[Token | Group] = [section.parts[0]]
+    moved: list[Group] = []
+    waiting: list[Token | Group] = []
+    parts = iter(section.parts[1:])
+    for part in parts:
+        if not (isinstance(part, Token) and part.text == "-"):
+            waiting.append(part)
+            continue
+        kind = next(parts, None)
+        lists = all(isinstance(one, Group) and one.parts for one in waiting)
+        if kind is None or (isinstance(kind, Token) and kind.text == "number") or not lists:
+            kept += [*waiting, part, *([] if kind is None else [kind])]
+        else:
+            value = part._replace(text="?value")
+            moved += [one._replace(parts=(*one.parts, value, part, kind)) for one in waiting if isinstance(one, Group)]
+        waiting = []
+    return section._replace(parts=(*kept, *waiting)), moved
+
+
+def as_functions(predicates: tuple[Predicate, ...], names: frozenset[str]) -> tuple[Predicate, ...]:
+    """Return predicates, of which those of these names are functions."""
+    return tuple(replace(one, is_function=True) if one.name in names else one for one in predicates)
+
+
+def is_call(part: Token | Group, predicates: Mapping[str, Predicate]) -> bool:
+    """Return whether a part applies a function of objects."""
+    return isinstance(part, Group) and part.head in predicates and predicates[part.head].is_function
+
+
+def function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
+    """Return ``(= VALUE (FUNCTION TERM...))`` with the function before its value; other lists as they are."""
+    parts = group.parts
+    if group.head == "=" and len(parts) == 3 and isinstance(parts[1], Token) and is_call(parts[2], predicates):
+        return group._replace(parts=(parts[0], parts[2], parts[1]))
+    return group
+
+
+def with_value(call: Group, value: Token) -> Group:
+    """Return the atom that a function has a value.
+
+    Args:
+        call: the function with its arguments.
+        value: the value.
+    """
+    return call._replace(parts=(*call.parts, value))
+
+
+def fresh(types: Types, scope: Mapping[str, Types]) -> Parameter:
+    """Return a variable of some types that a scope lacks."""
+    name = "?value"
+    while name in scope:
+        name += "-"
+    return Parameter(name, types)
