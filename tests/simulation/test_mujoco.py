@@ -29,7 +29,11 @@ from tmkit.simulation.mujoco_world import MujocoSimulation
 from tmkit.spatial import Pose
 
 
-@pytest.mark.parametrize("scene", [branching_robot(), two_blocks()], ids=["branching", "gantry"])
+@pytest.mark.parametrize(
+    "scene",
+    [branching_robot(), two_blocks(), branching_robot().rename_frame("world", "map").rename_frame("pedestal", "world")],
+    ids=["branching", "gantry", "a frame called as MuJoCo's own"],
+)
 def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
     """At random configurations every frame is where the scene's forward kinematics has it, and stays there."""
     rng = np.random.default_rng(1)

@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit.errors import MissingExtraError, SimulationError
 from tmkit.graph import Joint, Kinematics
@@ -40,6 +41,11 @@ SPARE_WELDS = 4
 
 _STIFF = 2.1 / SUBSTEPS  # steps of the time constant of contacts, gears and what is fixed; at least 2 of MuJoCo's own
 _ARMATURE = 0.3  # kilograms at a fingertip: the inertia of a gripper's motor, which lets it squeeze what is thin
+
+
+def _name(frame: str) -> str:
+    """Return what the body of a frame is called, since 'world' is MuJoCo's."""
+    return f"{frame}/body"
 
 
 def load_mujoco() -> Any:
@@ -76,7 +82,7 @@ class ModelBuilder:
         for body in self.bodies:  # links of one mechanism do not collide
             if body.joints:
                 for first, second in combinations(sorted(body.links), 2):
-                    self.spec.add_exclude(bodyname1=first, bodyname2=second)
+                    self.exclude(first, second)
 
     def _bodies(self) -> Iterator[Body]:
         pieces = partition(self.scene)
@@ -121,7 +127,8 @@ class ModelBuilder:
 
     def _body(self, above: Any, frame: str, pose: Pose) -> Any:
         self.links.append(frame)
-        return above.add_body(name=frame, pos=pose.translation, quat=np.roll(pose.quat_xyzw, 1), explicitinertial=True)
+        turn = np.roll(pose.quat_xyzw, 1)
+        return above.add_body(name=_name(frame), pos=pose.translation, quat=turn, explicitinertial=True)
 
     def _weigh(self, body: Any, frames: Sequence[str]) -> None:
         inertia = lumped_inertia(self.scene, frames, density=self._settings.density)
@@ -211,7 +218,7 @@ class ModelBuilder:
                     self.spec.joint(self.joints[index]).armature = _ARMATURE * robot.finger_lever(name) ** 2
         for name, friction in passive.items():
             self.spec.joint(name).frictionloss = friction
-        names = self.links[:1] * 2 if len(self.links) < 2 else self.links[:2]
+        names = [_name(frame) for frame in (self.links * 2)[:2]]
         for number in range(welds if self.links else 0):
             self.spec.add_equality(
                 type=self.mujoco.mjtEq.mjEQ_WELD, name=f"weld {number}", name1=names[0], name2=names[-1],
@@ -220,6 +227,14 @@ class ModelBuilder:
         sphere = self.mujoco.mjtGeom.mjGEOM_SPHERE
         self.spec.worldbody.add_geom(name="probe", type=sphere, size=[1e-4] * 3, contype=0, conaffinity=0)
         return self.compiled()
+
+    def exclude(self, first: str, second: str) -> None:
+        """Let two links not collide."""
+        self.spec.add_exclude(bodyname1=_name(first), bodyname2=_name(second))
+
+    def ids(self, model: Any) -> NDArray[np.intp]:
+        """Return the numbers (n_links,) that a compiled model has for the links."""
+        return np.array([model.body(_name(frame)).id for frame in self.links], dtype=np.intp)
 
     def compiled(self) -> Any:
         """Return the model.

@@ -59,7 +59,7 @@ class MujocoSimulation(Simulation):
         meant = self._meant_overlaps()
         if meant:
             for first, second in meant:
-                builder.spec.add_exclude(bodyname1=first, bodyname2=second)
+                builder.exclude(first, second)
             self._take(builder.compiled(), builder)
         self.set_configuration(q)
         for robot in robots:
@@ -68,7 +68,7 @@ class MujocoSimulation(Simulation):
     def _take(self, model: Any, builder: ModelBuilder) -> None:
         """Take a compiled model, and find in it what the builder numbered."""
         self._model, self._data = model, self._mujoco.MjData(model)
-        self._ids = np.array([model.body(name).id for name in builder.links], dtype=np.intp)
+        self._ids = builder.ids(model)
         self._frame_of = dict(zip(self._ids.tolist(), builder.links, strict=True))
         self._positions = np.array([int(model.joint(name).qposadr[0]) for name in builder.joints], dtype=np.intp)
         self._speeds = np.array([int(model.joint(name).dofadr[0]) for name in builder.joints], dtype=np.intp)
