@@ -14,8 +14,9 @@
 A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and ``options`` in place of
 a problem; one with ``motions = "FOLDER"`` a ``scene``, a ``robot`` and ``max_iterations``
 (:mod:`tmkit.batch.motion_problems`); one with ``pddlstream = "FILE.json"`` its ``options``
-(:mod:`tmkit.batch.tamp_problems`). A table of problems makes an entry for each combination of its grid. It is data,
-as problem files are: reading one runs no code, and files that it names lie in the folders that it may name.
+(:mod:`tmkit.batch.tamp_problems`), as one with ``lagriffoul = "FILE.xml"`` (:mod:`tmkit.batch.lagriffoul_problems`). A
+table of problems makes an entry for each combination of its grid. It is data, as problem files are: reading one runs no
+code, and files that it names lie in the folders that it may name.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
 """
@@ -34,6 +35,7 @@ from tmkit._support.data import resolve_name
 from tmkit._support.options import option_kinds
 from tmkit._support.toml_files import read_toml
 from tmkit.batch.generators import GeneratorSource
+from tmkit.batch.lagriffoul_problems import read_lagriffoul_problem
 from tmkit.batch.motion_problems import MotionSource
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, ProblemSource
 from tmkit.batch.tamp_problems import read_tamp_problem
@@ -99,6 +101,11 @@ def _source(
     if "pddlstream" in table.table():
         table.only("options", "pddlstream")
         return FixedProblem(read_tamp_problem(file.parent / table.get("pddlstream").name()), read_options(table, file))
+    if "lagriffoul" in table.table():
+        table.only("goal", "lagriffoul", "options")
+        goal = file.parent / table.get("goal").name() if "goal" in table.table() else None
+        problem = read_lagriffoul_problem(file.parent / table.get("lagriffoul").name(), goal)
+        return FixedProblem(problem, read_options(table, file))
     if "generator" not in table.table():
         return FixedProblem(*read_problem(table, file, reading, domain=domain, semantics=semantics))
     table.only(*_GENERATOR_KEYS)

@@ -24,7 +24,7 @@ from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.problem import Goal, PlanningProblem
 
-_ROBOTS, _ROBOT_SCENE, _DOMAIN = ("panda", "panda_base"), "mobile_panda", "mobile_manipulation"
+_ROBOTS, _DOMAIN = ("panda", "panda_base"), "mobile_manipulation"
 _NOT_READ = ("goal_cleaned", "goal_cooked", "goal_holding", "goal_config", "goal_stackings", "floor_object_names")
 _KINDS = ("box", "cylinder", "sphere", "trimesh")
 _FLOOR = -1e-3  # metres: boxes that end below are floors, which the base drives on
@@ -43,17 +43,27 @@ def read_tamp_problem(path: str | Path) -> PlanningProblem:
             raise task.get(key).error("is not read: objects can be on tables, in regions and at poses")
     tables = {node.name() for node in task.get("table_names").items()}
     movable = {node.name() for node in task.get("object_names").items()}
-    scene = load_scene(_ROBOT_SCENE)
+    scene = empty_scene()
     bodies = sorted(top.get("bodies").items(), key=lambda node: node.get("name").name() in movable)
     for node in bodies:
         scene = _with_body(scene, node, tables, movable)
     for node in task.get("regions").items():
         scene = _with_region(scene, node, tables)
-    robot = _pose(_only(top.get("robots"))).translation
-    scene = scene.add_frame("dock", "world", pose=Pose([robot[0], robot[1], 0.0]), classes=["station"])
+    return carrying_problem(scene, _pose(_only(top.get("robots"))), [*_goals(task, scene, tables)])
+
+
+def empty_scene() -> SceneGraph:
+    """Return the arm on its base, with nothing around."""
+    return load_scene("mobile_panda")
+
+
+def carrying_problem(scene: SceneGraph, base: Pose, goals: list[Goal]) -> PlanningProblem:
+    """Return the problem of an arm on a base that begins at a pose in the plane."""
+    x, y = base.translation[:2]
+    scene = scene.add_frame("dock", "world", pose=Pose([x, y, 0.0]), classes=["station"])
     q = load_manipulator(_ROBOTS[0]).ready_configuration(scene)
-    q = scene.configuration({"base_x": robot[0], "base_y": robot[1]}, base=q)
-    return PlanningProblem(scene, q, _DOMAIN, [*_goals(task, scene, tables)], _ROBOTS)
+    q = scene.configuration({"base_x": x, "base_y": y}, base=q)
+    return PlanningProblem(scene, q, _DOMAIN, goals, _ROBOTS)
 
 
 def _with_body(scene: SceneGraph, node: JsonNode, tables: set[str], movable: set[str]) -> SceneGraph:
@@ -70,7 +80,7 @@ def _with_body(scene: SceneGraph, node: JsonNode, tables: set[str], movable: set
     pose, parent = pose @ middle, "world"
     if name in movable:
         low = pose @ Pose([0.0, 0.0, shapes[0].shape.bounds[0][2]])
-        parent = next((table for table in sorted(tables) if _lies_on(scene, low, table)), "")
+        parent = next((table for table in sorted(tables) if lies_on(scene, low, table)), "")
         if not parent:
             raise node.error(f"'{name}' is on none of the tables")
         pose = scene.pose(parent, relative_to="world").inverse() @ pose
@@ -78,7 +88,8 @@ def _with_body(scene: SceneGraph, node: JsonNode, tables: set[str], movable: set
     return scene.add_frame(name, parent, pose=pose, shapes=shapes, classes=[kind])
 
 
-def _lies_on(scene: SceneGraph, low: Pose, table: str) -> bool:
+def lies_on(scene: SceneGraph, low: Pose, table: str) -> bool:
+    """Return whether a point in the world is on the top of a table's first shape, a box around its origin."""
     at = (scene.pose(table, relative_to="world").inverse() @ low).translation
     least, most = scene.shapes(table)[0].shape.bounds
     return bool(np.all(least[:2] <= at[:2]) and np.all(at[:2] <= most[:2]) and abs(at[2] - most[2]) < _ON)
@@ -91,7 +102,7 @@ def _with_region(scene: SceneGraph, node: JsonNode, tables: set[str]) -> SceneGr
         raise node.get("hull").error(f"expected at least 3 points, received {len(points)}")
     low, high = points.min(axis=0), points.max(axis=0)
     pose = _pose(node) @ Pose([*(low + high) / 2.0, 0.0])
-    table = next((table for table in sorted(tables) if _lies_on(scene, pose, table)), None)
+    table = next((table for table in sorted(tables) if lies_on(scene, pose, table)), None)
     if table is None:
         raise node.error("is on none of the tables")
     marked = AttachedShape(Box([*(high - low), 1e-3]), collision=False)

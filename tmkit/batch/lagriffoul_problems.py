@@ -1,0 +1,192 @@
+"""Problems of Lagriffoul et al. (IEEE RA-L 3(4), 2018) for an arm on a base: sticks that are carried between tables.
+
+A problem is an XML file with poses, surfaces and the robot, meshes in a folder beside it, and a PDDL problem whose goal
+counts. Problem 3, sorting in clutter, and problem 4, which is not monotonic, are read; of the robot only where it
+begins. Meshes are taken as their bounds, as in :mod:`tmkit.batch.tamp_problems`.
+
+Invariants: what is read is data; nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.xml import XmlElement, read_xml
+from tmkit.batch.tamp_problems import carrying_problem, empty_scene, lies_on
+from tmkit.errors import FileFormatError, TaskError, TmkitError
+from tmkit.formats.mesh.meshes import read_mesh
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.pddl.parsing.parser import read_pddl
+from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.plans import ObjectAt
+from tmkit.spatial import Pose
+from tmkit.tamp.problem import Goal, PlanningProblem
+
+_TOP = 0.002  # metres of a surface's thickness: tables of the files end so far below their surfaces
+_WALL = 0.025  # metres of thickness of the walls around the robot
+
+Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) -> PlanningProblem:
+    """Return the problem of a file, for an arm on a mobile base.
+
+    Args:
+        path: the XML file.
+        goal: the PDDL problem; by default the one in the same folder or the one above that has the same objects.
+
+    Raises:
+        FileFormatError: a file is wrong, there is not one goal, or it wants what is not read: objects on others.
+        MeshError: a mesh is missing or wrong.
+    """
+    file = Path(path)
+    top = read_xml(file, root="problem")
+    objects = {_text(node, "name"): node for node in top.needed("objects").children("obj")}
+    movable = {name for name, node in objects.items() if _text(node, "moveable") == "true"}
+    base = _pose(top.needed("robots").needed("robot").needed("basepose"))
+    source, atoms = _goal_of(file, goal, [*objects], movable)
+    scene = empty_scene()
+    tables: list[str] = []
+    points: dict[str, Pose] = {}
+    for name in sorted(objects, key=lambda name: name in movable):
+        node, pose = objects[name], _pose(objects[name].needed("pose"))
+        bounds = _bounds(node, file)
+        surface = None if name in movable else node.child("sssp")
+        if surface is not None:
+            low, high = (np.array([_number(surface, axis + end) for axis in "xyz"]) for end in ("min", "max"))
+            if np.any(low[:2] == high[:2]):
+                points[name] = pose
+                continue
+            top_pose = pose @ Pose([*(low + high)[:2] / 2.0, high[2] - _TOP / 2.0])
+            shapes = [AttachedShape(Box([*(high - low)[:2], _TOP]))]
+            scene = scene.add_frame(name, "world", pose=top_pose, shapes=shapes, classes=["surface"])
+            tables.append(name)
+            bounds[1][2] = min(bounds[1][2], high[2] - _TOP)
+            scene = scene.add_frame(f"{name}_below", "world", pose=pose, shapes=[_box(bounds)])
+        elif name in movable:
+            table = _table_below(scene, pose, tables)
+            if table is None:
+                raise node.place.error(f"'{name}' stands on no surface")
+            local = scene.pose(table, relative_to="world").inverse() @ pose
+            scene = scene.add_frame(name, table, pose=local, shapes=[_box(bounds)], classes=["movable"])
+        else:
+            shapes = [*_walls(bounds)] if _surrounds(bounds, pose, base) else [_box(bounds)]
+            scene = scene.add_frame(name, "world", pose=pose, shapes=shapes)
+    goals: list[Goal] = [_goal(source, atom, [*objects], scene, tables, points) for atom in atoms]
+    return carrying_problem(scene, base, goals)
+
+
+def _goal_of(file: Path, goal: str | Path | None, names: list[str], movable: set[str]) -> tuple[Source, list[Group]]:
+    """Return the atoms that the PDDL problem of a scene wants, with its text."""
+    folders = (file.parent, file.parent.parent)
+    known = [path for folder in folders for path in sorted(folder.glob("*.pddl"))] if goal is None else [Path(goal)]
+    found: list[tuple[Source, list[Group]]] = []
+    for path in known:
+        text = re.sub(r";[^\n]*", "", read_pddl(path))
+        source = Source(str(path), text + ")" * (text.count("(") - text.count(")")))  # some files lack the last ones
+        try:
+            sections = {part.head: part for group in source.groups() for part in group.parts if isinstance(part, Group)}
+        except TaskError:
+            if goal is None:
+                continue
+            raise
+        if not {":objects", ":goal"} <= {*sections}:
+            continue
+        wanted = sections[":goal"].parts[1:]
+        if len(wanted) == 1 and isinstance(wanted[0], Group) and wanted[0].head == "and":
+            wanted = wanted[0].parts[1:]
+        atoms = [part for part in wanted if isinstance(part, Group) and part.head != "arm-empty"]
+        objects = {_named(part.text, names) for part in sections[":objects"].parts if isinstance(part, Token)}
+        used = {_named(word.text, names) for part in atoms for word in part.parts[1:] if isinstance(word, Token)}
+        if goal is not None or (objects >= movable and None not in used):
+            found.append((source, atoms))
+    if len(found) != 1:
+        listed = ", ".join(Path(source.name).name for source, _ in found) or "none"
+        reason = f"expected one PDDL problem with the objects of the scene, found {listed}"
+        raise FileFormatError.at(file, f"{reason}; name one as 'goal'")
+    return found[0]
+
+
+def _named(word: str, names: list[str]) -> str | None:
+    """Return the name that a word of PDDL stands for: itself, or its initials and number as 'bs1' for 'stick_blue1'."""
+    if word in names:
+        return word
+    short = [name for name in names if sorted(word) == sorted(re.findall(r"(?<![a-z])[a-z]|\d", name.lower()))]
+    return short[0] if len(short) == 1 else None
+
+
+def _goal(
+    source: Source, atom: Group, names: list[str], scene: SceneGraph, tables: list[str], points: Mapping[str, Pose]
+) -> Goal:
+    words = [part.text for part in atom.parts if isinstance(part, Token)]
+    if len(words) != len(atom.parts) or atom.head != "on-surface" or len(words) != 3:
+        raise source.error(atom.first, f"'{atom.head}' is not read: expected (on-surface OBJECT SURFACE)")
+    item, surface = (_named(word, names) for word in words[1:])
+    if item is None or surface not in (*tables, *points):
+        raise source.error(atom.first, f"expected an object and a surface of the scene, received {words[1:]}")
+    if surface in tables:
+        return f"(on {item} {surface})"
+    place = points[surface]
+    table = _table_below(scene, place, tables)
+    if table is None:
+        raise source.error(atom.first, f"'{surface}' is on no surface")
+    x, y, _ = place.translation
+    height = scene.pose(item, relative_to=scene.parent(item)).translation[2]
+    height += scene.pose(table, relative_to="world").translation[2]
+    return ObjectAt(item, Pose([x, y, height], place.quat_xyzw), relative_to="world", radians=None)
+
+
+def _table_below(scene: SceneGraph, pose: Pose, tables: list[str]) -> str | None:
+    return next((table for table in tables if lies_on(scene, pose, table)), None)
+
+
+def _surrounds(bounds: Bounds, pose: Pose, base: Pose) -> bool:
+    at = (pose.inverse() @ base).translation[:2]
+    return bool(np.all(bounds[0][:2] < at) and np.all(at < bounds[1][:2]))
+
+
+def _walls(bounds: Bounds) -> Iterator[AttachedShape]:
+    """Yield the four walls at the bounds of what is around the robot."""
+    for axis in range(2):
+        for end, inwards in zip(bounds, (_WALL, -_WALL), strict=True):
+            low, high = (bound.copy() for bound in bounds)
+            low[axis], high[axis] = sorted((end[axis], end[axis] + inwards))
+            yield _box((low, high))
+
+
+def _box(bounds: Bounds) -> AttachedShape:
+    return AttachedShape(Box(bounds[1] - bounds[0]), pose=Pose((bounds[0] + bounds[1]) / 2.0))
+
+
+def _bounds(node: XmlElement, file: Path) -> Bounds:
+    """Return the least and most coordinates of an object's mesh, which is in a folder beside the file or above it."""
+    mesh = _text(node, "geom")
+    folders = (file.parent, file.parent.parent)
+    found = next((path for folder in folders for path in sorted(folder.glob(f"*/{mesh}"))), file.parent / mesh)
+    vertices = read_mesh(found).vertices
+    return vertices.min(axis=0), vertices.max(axis=0)
+
+
+def _text(node: XmlElement, tag: str) -> str:
+    return (node.needed(tag).element.text or "").strip()
+
+
+def _number(node: XmlElement, tag: str) -> float:
+    try:
+        return float(_text(node, tag))
+    except ValueError:
+        raise node.place.error(f"<{tag}>: expected a number, received '{_text(node, tag)}'") from None
+
+
+def _pose(node: XmlElement) -> Pose:
+    """Return the pose of an element with the upper three rows of a matrix."""
+    try:
+        rows = np.array([float(word) for word in (node.element.text or "").split()]).reshape(3, 4)
+        return Pose.from_matrix(np.vstack([rows, [0.0, 0.0, 0.0, 1.0]]))
+    except (ValueError, TmkitError) as error:
+        raise node.place.error(f"<{node.tag}>: expected three rows of a pose's matrix: {error}") from None
