@@ -244,7 +244,7 @@ def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
 def test_a_missing_program_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package, the error says what to install."""
     monkeypatch.setattr(downward.importlib.util, "find_spec", lambda _: None)
-    downward._search_program.cache_clear()
+    downward.search_program.cache_clear()
     with pytest.raises(MissingExtraError, match="pip install up-fast-downward"):
         FastDownward().solve(load("places"))
 

@@ -22,6 +22,7 @@ from tmkit._support.named_code import named_module
 from tmkit._support.output import write_text
 from tmkit._support.results import Displayed
 from tmkit.batch.batch_files import load_batch
+from tmkit.batch.pddlstream import ALGORITHMS, PddlStream
 from tmkit.batch.problems import Batch, BatchEntry, ProblemSource
 from tmkit.batch.results import open_results
 from tmkit.batch.running import BatchProgress, run_batch
@@ -64,9 +65,13 @@ class _Contestant:
 def find_planner(name: str) -> Planner:
     """Return the planner of a name ``MODULE:NAME`` or ``FILE.py:NAME``, whose code is run.
 
+    ``pddlstream:FOLDER`` is PDDLStream from a checkout, ``pddlstream-focused:FOLDER`` with another algorithm.
+
     Raises:
         ConfigurationError: there is none.
     """
+    if stream := re.fullmatch(r"pddlstream(?:-(\w+))?:(.+)", name):
+        return PddlStream(stream[2], stream[1] or ALGORITHMS[0])
     try:
         module, attribute = named_module(name)
         found: Any = getattr(module, attribute)
@@ -134,7 +139,7 @@ def run_arena(
     Args:
         suites: the suites by name.
         folder: where the results are; a run that was stopped goes on there.
-        planners: ``tmkit``, or ``MODULE:NAME`` or ``FILE.py:NAME`` of others.
+        planners: ``tmkit``, ``pddlstream:FOLDER``, or ``MODULE:NAME`` or ``FILE.py:NAME`` of others.
         seeds: problems of each entry, those with the first seeds; all by default.
         simulate: execute the plans in the simulator.
         scheduler: as for :func:`tmkit.batch.run_batch`.

@@ -115,7 +115,9 @@ def arena(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results and the table.")],
     planner: Annotated[
         list[str] | None,
-        typer.Option(metavar="tmkit|MODULE:NAME|FILE.py:NAME", help="A planner, whose code is run; repeatable."),
+        typer.Option(
+            metavar="tmkit|pddlstream:FOLDER|MODULE:NAME|FILE.py:NAME", help="A planner, whose code is run; repeatable."
+        ),
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Problems of each kind; all by default.")] = None,
     simulate: Annotated[bool, typer.Option("--simulate", help="Execute the plans in the simulator.")] = False,

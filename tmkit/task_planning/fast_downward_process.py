@@ -212,7 +212,7 @@ class Searches:
         folder.mkdir()
         search = chain[0] if len(chain) == 1 else f"iterated([{', '.join(chain)}], pass_bound=false, repeat_last=false)"
         with Program(
-            [str(_search_program()), "--search", search, "--internal-plan-file", "plan"],
+            [str(search_program()), "--search", search, "--internal-plan-file", "plan"],
             folder=folder,
             environment=environment(),
             time_limit=self.seconds_left,
@@ -253,7 +253,13 @@ def translator_folder() -> Path:
 
 
 @cache
-def _search_program() -> Path:
+def search_program() -> Path:
+    """Return the search program.
+
+    Raises:
+        TaskPlannerError: it cannot be run.
+        MissingExtraError: it is not installed.
+    """
     program = _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
     if not os.access(program, os.X_OK):
         raise TaskPlannerError(f"there is no program {program}", command=(str(program),), output="")
