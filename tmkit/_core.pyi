@@ -4810,7 +4810,7 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
         max_iterations: random configurations to draw before giving up.
         step: longest edge of the trees, Euclidean over the moving joints.
         resolution: largest step of any joint between two samples, radians or metres: of motions that are not proved.
-        shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
+        shortcut_iterations: cuts of corners tried on the path; 0 leaves it as found.
         time_limit: seconds after which the search stops; None for no limit.
         proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
             of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.

@@ -134,7 +134,7 @@ class MotionPlanner(Protocol):
 
 @dataclass(frozen=True)
 class RrtConnect:
-    """The core's own search: RRT-Connect, then seeded cuts; see :func:`tmkit.motion.search_path`.
+    """The core's own search: RRT-Connect, then cuts of corners; see :func:`tmkit.motion.search_path`.
 
     Args:
         step: longest edge of a tree, in radians (Euclidean over the joints).

@@ -3,11 +3,11 @@
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
 // the smaller one takes a step towards a random configuration and the other then tries to reach the new node by
 // straight steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by
-// seeded cuts between random points of it. Iterations decide and a clock only stops, so a seed gives one path.
+// dropping points and cutting corners. Iterations decide and a clock only stops, so a seed gives one path.
 //
 // Checks. The start is checked whole, everything else through a view that holds only the pairs that the moving joints
-// can change. Motions are proved free (collision/swept_motion.cpp); cuts, which mostly collide, are first sampled at
-// steps of at most `resolution` in the maximum norm over the moving joints, by halving. Proofs can be left out.
+// can change. Motions are proved free (collision/swept_motion.cpp); cuts, which mostly collide, are first sampled
+// coarsely. Without proofs, motions are sampled by halving, at steps of at most `resolution` of any moving joint.
 //
 // Constraints. With path constraints, samples and the steps of the trees are projected, edges are as many straight
 // pieces as keep the constraints, and cuts count only where they are shorter; see search/path_checker.hpp. Each goal of

@@ -97,7 +97,7 @@ Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
 // Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then infinite. 0 for overlap.
 // The limit must not be negative.
-double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, Vec3s* ray = nullptr) {
+double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, WarmStart* warm = nullptr) {
     room.difference.set(static_cast<const coal::ShapeBase*>(a.solid.geometry),
                         static_cast<const coal::ShapeBase*>(b.solid.geometry), a.pose, b.pose);
     coal::details::GJK& gjk = room.gjk;
@@ -105,9 +105,16 @@ double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, Ve
     gjk.setDistanceEarlyBreak(limit);
     const Vec3s guess = a.solid.center - (room.difference.oR1 * b.solid.center + room.difference.ot1);
     const bool usable = guess.squaredNorm() > 1e-12;
-    const bool is_warm = ray && !ray->isZero(1e-6);
-    const auto status = gjk.evaluate(room.difference, is_warm ? *ray : usable ? guess : Vec3s(1.0, 0.0, 0.0));
-    if (ray) *ray = gjk.ray;
+    const bool is_warm = warm && !warm->ray.isZero(1e-6);
+    const auto status = gjk.evaluate(room.difference,
+                                     is_warm  ? warm->ray
+                                     : usable ? guess
+                                              : Vec3s(1.0, 0.0, 0.0),
+                                     warm ? warm->hint : coal::support_func_guess_t(0, 0));
+    if (warm) {
+        warm->ray = gjk.ray;
+        warm->hint = gjk.support_hint;
+    }
     switch (status) {
         case coal::details::GJK::NoCollisionEarlyStopped: return infinity;
         case coal::details::GJK::Collision:
@@ -342,13 +349,13 @@ bool in_contact(const PlacedShape& shape_a, const PlacedShape& shape_b, double m
     return gap_within(a, b, infinity, room, 0).distance <= margin;
 }
 
-double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, Vec3s& ray,
+double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, WarmStart& warm,
                        CollisionView::Scratch::Data& scratch) {
     const Posed first{*a.item, *a.pose}, second{*b.item, *b.pose};
     if (margin < 0.0 || first.solid.kind != SolidKind::convex || second.solid.kind != SolidKind::convex)
         return !in_contact(a, b, limit, scratch) ? infinity : in_contact(a, b, margin, scratch) ? margin : limit;
     if (BoxAgainstSolid(first.pose, second).is_apart(first.solid.center, first.solid.half, limit)) return infinity;
-    return convex_distance(first, second, limit, scratch.narrow, &ray);
+    return convex_distance(first, second, limit, scratch.narrow, &warm);
 }
 
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {

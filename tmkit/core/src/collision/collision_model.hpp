@@ -2,6 +2,7 @@
 // view.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -28,9 +29,15 @@ struct PlacedShape {
 
 // Whether the signed distance of two shapes is at most the margin.
 bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch);
+// Where GJK starts for a pair: what it found last.
+struct WarmStart {
+    std::int32_t a = -1, b = -1;
+    coal::Vec3s ray = coal::Vec3s::Zero();
+    coal::support_func_guess_t hint = coal::support_func_guess_t::Zero();
+};
 // At most the margin where they are in contact, above the limit where they are farther apart, else between the two;
-// then `ray` separates convex shapes by so much, in the axes of the first. It is where GJK starts, if it is not zero.
-double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, coal::Vec3s& ray,
+// then the ray separates convex shapes by so much, in the axes of the first.
+double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, WarmStart& warm,
                        CollisionView::Scratch::Data& scratch);
 // Their signed distance, point and normal. What is not below `limit` may be told as infinitely far.
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
@@ -203,7 +210,6 @@ private:
 struct NearPair {
     CollisionView::Model::Candidate pair;
     std::int32_t link;  // that carries both
-    coal::Vec3s ray;    // by which they were apart
 };
 struct SweptInterval {
     double middle, half;      // of the motion
@@ -219,6 +225,8 @@ struct SweptRoom {
     std::vector<double> q;
     std::vector<Bound> bounds;         // by moving item, of half of the motion
     std::vector<std::uint8_t> placed;  // by moving item, in the present interval
+    std::vector<double> reach;         // of its points there, by moving item that is placed
+    std::array<WarmStart, 512> warm;   // of the pairs looked at last
     std::vector<Twist> twists;         // by link, after that of the root
     std::vector<NearPair> near;
     std::vector<SweptInterval> intervals;

@@ -31,6 +31,7 @@ public:
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
         room_.q.resize(model.rules->layout->joint_count());
         room_.bounds.resize(model.moving_count);
+        room_.reach.resize(model.moving_count);
         room_.twists.resize(model.links.size() + 1);
         room_.near.clear();
         room_.intervals.clear();
@@ -59,13 +60,13 @@ private:
             model_.tree.visit(query, [&](std::int32_t still) {
                 const std::int32_t b = model_.moving_count + still;
                 if (const MarginClass margin = of_object[model_.item(b).object])
-                    room_.near.push_back({{a, b, rules.margins[margin]}, -1, Vec3s::Zero()});
+                    room_.near.push_back({{a, b, rules.margins[margin]}, -1});
                 return false;
             });
         }
         for (const auto& [a, b, margin] : model_.moving_pairs)
             if (boxes_meet({a, b, rules.margins[margin]}, room_.bounds[a].most + room_.bounds[b].most))
-                room_.near.push_back({{a, b, rules.margins[margin]}, model_.common_link(a, b), Vec3s::Zero()});
+                room_.near.push_back({{a, b, rules.margins[margin]}, model_.common_link(a, b)});
     }
 
     // The pair that collides in the middle of an interval, or is not proved where it is the finest; pairs that are left
@@ -74,18 +75,20 @@ private:
         place(now.middle, now.half);
         const std::size_t kept = room_.near.size();
         for (std::size_t i = now.first; i < now.last; ++i) {
-            NearPair near = room_.near[i];
+            const NearPair near = room_.near[i];
             const auto& [a, b, margin] = near.pair;
             put(a);
             put(b);
-            const double limit = margin + reach(near, nullptr);
+            const double limit = margin + (near.link < 0 ? room_.reach[a] : reach(near, nullptr));
             if (!boxes_meet(near.pair, limit - margin)) continue;
+            WarmStart& warm = room_.warm[static_cast<std::size_t>(61 * a + b) % room_.warm.size()];
+            if (warm.a != a || warm.b != b) warm = {a, b};
             const double distance =
-                distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, limit, near.ray, data_);
+                distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, limit, warm, data_);
             if (distance <= margin) return model_.frames(near.pair);
             if (distance > limit) continue;
-            const Vec3s direction = data_.shape_pose[a].getRotation() * near.ray.normalized();
-            if (near.ray.isZero(1e-6) || distance <= margin + reach(near, &direction)) room_.near.push_back(near);
+            const Vec3s direction = data_.shape_pose[a].getRotation() * warm.ray.normalized();
+            if (warm.ray.isZero(1e-6) || distance <= margin + reach(near, &direction)) room_.near.push_back(near);
         }
         if (room_.near.size() == kept) return {};
         if (2.0 * now.half * span_ <= finest) {
@@ -118,7 +121,9 @@ private:
 
     // Places a moving item, once in each interval.
     void put(std::int32_t item) {
-        if (item < model_.moving_count && !room_.placed[item]++) model_.place_item(item, data_);
+        if (item >= model_.moving_count || room_.placed[item]++) return;
+        model_.place_item(item, data_);
+        room_.reach[item] = reach({{item, model_.moving_count, 0.0}, -1}, nullptr);
     }
     Vec3s center(std::int32_t item) const { return data_.shape_pose[item].transform(model_.item(item).center); }
 

@@ -80,7 +80,7 @@ public:
     }
 
     // The straight motion from a, known to be free, to b; where paths are to be proved, proved free. Motions that
-    // rather collide, as cuts do, are sampled first.
+    // rather collide, as cuts do, are sampled first, coarsely where a proof follows.
     bool edge_is_free(const double* a, const double* b, bool likely) {
         if (!is_free(b) || (!(likely && proves_) && !samples_are_free(a, b))) return false;
         if (!proves_) return true;
@@ -131,8 +131,10 @@ public:
     }
 
 private:
+    static constexpr double coarse = 0.15;  // radians or metres between samples before a proof
+
     bool samples_are_free(const double* a, const double* b) {
-        const std::int64_t steps = edge_steps(a, b, size(), resolution_);
+        const std::int64_t steps = edge_steps(a, b, size(), proves_ ? std::max(resolution_, coarse) : resolution_);
         return visit_bisecting(steps, [&](std::int64_t k) {
             const double fraction = static_cast<double>(k) / static_cast<double>(steps);
             for (std::size_t i = 0; i < size(); ++i) sample_[i] = a[i] + fraction * (b[i] - a[i]);

@@ -85,31 +85,66 @@ void drop_points(Points& path, PathChecker& checker) {
     path = std::move(kept);
 }
 
-// The place at `length` along the path: its segment and the fraction within.
-std::pair<std::size_t, double> place_at(const Points& path, double length) {
-    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-        const double step = distance(path[i], path[i + 1]);
-        if (length < step || i + 2 == path.size()) return {i, step > 0.0 ? std::min(1.0, length / step) : 0.0};
-        length -= step;
-    }
-    return {0, 0.0};
+// Corners that promise less than this share of the length stay.
+constexpr double least_gain = 0.002;
+
+// A straight motion that replaces a corner: from a point of the path, before which `first` points are kept, to one
+// after which those from `last` on are.
+struct Cut {
+    std::size_t corner = 0, first = 0, last = 0;
+    double gain = 0.0;
+    std::vector<double> a, b;
+};
+
+Cut cut_at(const Points& path, const std::vector<double>& lengths, std::size_t corner, double reach) {
+    Cut cut{corner};
+    const auto place = [&](double at, std::size_t segment) {
+        const double from = at - lengths[segment], left = lengths[segment + 1] - at;
+        return from < 1e-9   ? path[segment]
+               : left < 1e-9 ? path[segment + 1]
+                             : between(path[segment], path[segment + 1], from / (from + left));
+    };
+    std::size_t before = corner - 1, after = corner;
+    while (before > 0 && lengths[before] > lengths[corner] - reach) --before;
+    while (after + 2 < path.size() && lengths[after + 1] < lengths[corner] + reach) ++after;
+    cut.a = place(lengths[corner] - reach, before);
+    cut.b = place(lengths[corner] + reach, after);
+    cut.first = cut.a == path[before] ? before : before + 1;
+    cut.last = cut.b == path[after + 1] ? after + 1 : after;
+    cut.gain = 2.0 * reach - distance(cut.a, cut.b);
+    return cut;
 }
 
-void cut(Points& path, PathChecker& checker, Random& random) {
-    const double length = path_length(path);
-    double from = length * random.uniform(), to = length * random.uniform();
-    if (from > to) std::swap(from, to);
-    const auto [first, first_fraction] = place_at(path, from);
-    const auto [last, last_fraction] = place_at(path, to);
-    if (first == last) return;
-    std::vector<double> a = between(path[first], path[first + 1], first_fraction);
-    std::vector<double> b = between(path[last], path[last + 1], last_fraction);
-    if (distance(a, b) > 0.999 * (to - from)) return;
-    Points next(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(first) + 1);
-    next.push_back(a);
-    if (!checker.connect(a.data(), b.data(), next, false, 0.999 * (to - from))) return;
-    next.insert(next.end(), path.begin() + static_cast<std::ptrdiff_t>(last) + 1, path.end());
-    path = std::move(next);
+// Cuts the corner that promises most, from a point before it to one as far behind, along the path; half as far after
+// each failure.
+void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
+    std::vector<double> reaches(path.size(), std::numeric_limits<double>::infinity());
+    for (; tries > 0 && path.size() > 2 && !checker.stopped(); --tries) {
+        std::vector<double> lengths{0.0};
+        for (std::size_t i = 1; i < path.size(); ++i)
+            lengths.push_back(lengths.back() + distance(path[i - 1], path[i]));
+        Cut best;
+        for (std::size_t i = 1; i + 1 < path.size(); ++i) {
+            reaches[i] = std::min({reaches[i], lengths[i], lengths.back() - lengths[i]});
+            Cut cut = cut_at(path, lengths, i, reaches[i]);
+            if (cut.gain > best.gain) best = std::move(cut);
+        }
+        if (best.gain < least_gain * lengths.back()) return;
+        const auto first = static_cast<std::ptrdiff_t>(best.first), last = static_cast<std::ptrdiff_t>(best.last);
+        Points next(path.begin(), path.begin() + first);
+        next.push_back(best.a);
+        const double reach = reaches[best.corner];
+        if (!checker.connect(best.a.data(), best.b.data(), next, false, 2.0 * reach - 0.5 * best.gain)) {
+            reaches[best.corner] *= 0.5;
+            continue;
+        }
+        std::vector<double> kept(reaches.begin(), reaches.begin() + first);
+        kept.resize(next.size(), reach);
+        next.insert(next.end(), path.begin() + last + 1, path.end());
+        kept.insert(kept.end(), reaches.begin() + last + 1, reaches.end());
+        path = std::move(next);
+        reaches = std::move(kept);
+    }
 }
 
 // Cuts the corners off where a path with constraints, which are curved, turns softly: the arm need not stop there.
@@ -129,14 +164,14 @@ void round_corners(Points& path, PathChecker& checker) {
     path = std::move(rounded);
 }
 
-// Shortens a free path by dropping points and by seeded cuts between random points; both ends stay.
-void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations, std::uint64_t seed) {
+// Shortens a free path by dropping points and cutting corners; both ends stay.
+void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations) {
     if (iterations <= 0) return;
     drop_points(path, checker);
-    Random random(seed, 1);
-    for (std::int64_t i = 0; i < iterations && path.size() > 2 && !checker.stopped(); ++i) cut(path, checker, random);
+    cut_corners(path, checker, iterations);
+    if (checker.constraints().empty()) return;
     if (path.size() > 2) drop_points(path, checker);
-    for (int round = 0; round < 3 && !checker.constraints().empty(); ++round) round_corners(path, checker);
+    for (int round = 0; round < 3; ++round) round_corners(path, checker);
 }
 
 // --- searching -------------------------------------------------------------------------------------------------------
@@ -303,7 +338,7 @@ private:
         sort_goals();
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
         std::optional<Points> path = Search(checker_, ranges, options_).run(x_start_, valid_, result_.iterations);
-        if (path && path->size() > 2) shorten_path(*path, checker_, options_.shortcut_iterations, options_.seed);
+        if (path && path->size() > 2) shorten_path(*path, checker_, options_.shortcut_iterations);
         if (path && checker_.stop_reason() != PathStatus::interrupted) accept(*path);
         else result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
     }
