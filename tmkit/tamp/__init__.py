@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.tamp.domains.infeasibility import Infeasibility as Infeasibility
     from tmkit.tamp.domains.loading import (
-        PlanningDomain as PlanningDomain,
-        PythonDomain as PythonDomain,
-        load_planning_domain as load_planning_domain,
-    )
+        PythonDomain as PythonDomain, load_planning_domain as load_planning_domain,
+    )  # fmt: skip
+    from tmkit.tamp.domains.planning_domain import PlanningDomain as PlanningDomain
     from tmkit.tamp.domains.problems import goal_of_scene as goal_of_scene
     from tmkit.tamp.domains.semantics import (
         DomainSemantics as DomainSemantics, Handled as Handled, pddl_name as pddl_name,

@@ -30,7 +30,7 @@ from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.costs import CostBound, StepCosts, Worth, busiest
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton

@@ -21,7 +21,7 @@ from tmkit.pddl import Problem
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration, Plan, PlanStep
 from tmkit.robots import Manipulator
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import metric_of
 from tmkit.tamp.goals.compilation import move_on
 from tmkit.tamp.options import PlanningOptions

@@ -82,12 +82,7 @@ def read_problem(
 
 
 def read_options(node: JsonNode, file: Path) -> PlanningOptions:
-    """Return the options that a table states under ``options``, as a problem file does.
-
-    Args:
-        node: the table.
-        file: the file that it is of.
-    """
+    """Return the options that a table states under ``options``, as a problem file does."""
     return _Reader(node, file, {"allow_folders": ()}).options()
 
 

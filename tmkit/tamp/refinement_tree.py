@@ -41,7 +41,7 @@ from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
 from tmkit.robots.robot_files import carrying_joints
 from tmkit.spatial import Pose
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 
 _logger = logging.getLogger(__name__)

@@ -32,7 +32,8 @@ from tmkit.robots import Manipulator, find_manipulators, home_configuration, pai
 from tmkit.robots.mechanisms import held_by
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
-from tmkit.tamp.domains.loading import PlanningDomain, load_planning_domain
+from tmkit.tamp.domains.loading import load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem, goal_of_scene, with_initial_facts
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
 from tmkit.tamp.options import PlanningOptions

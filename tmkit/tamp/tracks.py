@@ -24,7 +24,7 @@ from tmkit.plans.values import PlanStep
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations

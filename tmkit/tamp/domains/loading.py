@@ -17,13 +17,11 @@ import inspect
 import math
 import os
 import sys
-import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import NoReturn, TypeVar, cast
+from typing import cast
 
 from tmkit._support.data import is_built_in, resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
@@ -33,223 +31,23 @@ from tmkit.errors import (
     PlanFileError,
     RobotError,
     TaskError,
-    TmkitError,
     UnknownNameError,
     nearest_name,
 )
-from tmkit.graph import SceneGraph, task_facts
-from tmkit.graph.task_facts import TaskFact
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change
-from tmkit.pddl import Add, ChangeNumber, Delete, Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
-from tmkit.pddl.formulas import simple_effects
+from tmkit.pddl import Domain, domain_to_pddl, parse_domain
 from tmkit.pddl.parsing.parser import read_pddl
-from tmkit.plans.class_changes import FactChange
-from tmkit.plans.values import Configuration, Plan
+from tmkit.plans.values import Plan
 from tmkit.robots import Manipulator
+from tmkit.tamp.domains.planning_domain import PlanningDomain, functions_of, innermost
 from tmkit.tamp.domains.semantics import DomainSemantics
-from tmkit.tamp.domains.traced_scene import TracedScene
 
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
+_KINDS = {
+    _PDDL: "a domain is a folder or a file that ends in .pddl",
+    _SEMANTICS: "semantics are a domain's folder or a Python file",
+}
 _HOW_TO_DERIVE = "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
-_Value = TypeVar("_Value")
 _REMEMBERED = 16  # texts that are not parsed or compiled again
-
-
-def _functions_of(semantics: type) -> list[FunctionType]:
-    """Return the functions of a class and of those it inherits from."""
-    members = (member for part in semantics.__mro__ for member in vars(part).values())
-    return [member for member in members if isinstance(member, FunctionType)]
-
-
-@dataclass(frozen=True, eq=False)
-class PlanningDomain:
-    """A domain ready for planning: its words and their meaning.
-
-    Attributes:
-        name: the folder's name, or that of the PDDL file.
-        domain: the PDDL domain.
-        pddl: its text.
-        digest: 64 hexadecimal digits over the text and the semantics' source.
-        semantics: the meaning, for the arms that it was loaded for.
-        semantics_name: where the meaning comes from when it was named apart, without folders; else empty.
-        stored_predicates: predicates whose facts are kept in the scene, not derived.
-    """
-
-    name: str
-    domain: Domain
-    pddl: str
-    digest: str
-    semantics: DomainSemantics
-    semantics_name: str = ""
-    stored_predicates: frozenset[str] = frozenset()
-
-    def state(
-        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
-    ) -> State:
-        """Return the basic facts that hold in a scene at a configuration (n_joints,).
-
-        All of them are derived; :class:`tmkit.tamp.StateDeriver` derives those of versions from one another.
-
-        Args:
-            scene: the scene.
-            objects: the PDDL objects with their types.
-            q: the configuration.
-            view: the scene with values kept from other versions, for a semantics that can be traced.
-
-        Raises:
-            SceneError: the scene cannot be told in the domain's predicates.
-            TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
-        """
-        # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
-        traced = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
-        with self.blamed("the state of a scene"):
-            found = self.semantics.state(traced if self.semantics.is_incremental else scene, objects, q)
-            plain = self.returned("state", found, State)
-        stored = self._stored(plain, scene)
-        added = self._added(plain, scene, objects, q)
-        return plain.change(add=[*stored, *added]) if stored or added else plain
-
-    def _stored(self, plain: State, scene: SceneGraph) -> list[Fact]:
-        """Return the facts that the scene keeps, in order; a predicate is derived or stored, never both."""
-        if self.stored_predicates:
-            for fact in plain:
-                if fact.predicate in self.stored_predicates:
-                    raise TaskError.at(self._meaning, f"derives {fact}, but facts of '{fact.predicate}' are stored")
-        declared = {predicate.name for predicate in self.domain.predicates}
-        facts = [Fact(*fact) for fact in sorted(task_facts(scene)) if fact[0] in declared]
-        for fact in facts:
-            if fact.predicate not in self.stored_predicates:
-                raise TaskError.at("scene", f"stores {fact}, but {self._meaning} derives facts of '{fact.predicate}'")
-        return facts
-
-    @property
-    def _meaning(self) -> str:
-        return f"semantics of domain '{self.semantics_name or self.name}'"
-
-    def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactChange, ...]:
-        """Return the change, if any, after which a scene stores the facts of a state.
-
-        Args:
-            scene: the scene.
-            predicted: the state.
-        """
-        if not self.stored_predicates:
-            return ()
-        wanted: set[TaskFact] = {(*fact,) for fact in predicted if fact.predicate in self.stored_predicates}
-        held = {fact for fact in task_facts(scene) if fact[0] in self.stored_predicates}
-        return (FactChange(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
-
-    def is_moving(self, action: GroundAction) -> bool:
-        """Return whether an action has effects on other than stored facts and numbers, or moves nevertheless."""
-        outcomes = self.domain.outcomes(action.name)
-        parts = [part for outcome in outcomes for part in simple_effects(outcome.effect)]
-        changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
-        is_still = changed <= self.stored_predicates and (changed or any(isinstance(p, ChangeNumber) for p in parts))
-        return not is_still or (outcomes[0].outcome_of or action.name) in self.semantics.moving_actions
-
-    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
-        """Return the facts that hold besides, in a domain that was extended for planning."""
-        del self, plain, scene, objects, q
-        return []
-
-    @contextmanager
-    def blamed(self, what: str, *, if_traced: bool = False) -> Iterator[None]:
-        """Name the semantics in an error that its code raises and that is none of tmkit's.
-
-        Args:
-            what: what was wanted of it.
-            if_traced: whether the error must have passed through a method of the semantics, since the block runs much
-                else.
-
-        Raises:
-            TaskError: in the place of that error; the message has its file and line.
-        """
-        try:
-            yield
-        except (TmkitError, MemoryError):
-            raise
-        except Exception as error:
-            codes = {function.__code__ for function in _functions_of(type(self.semantics))}
-            if if_traced and not any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
-                raise
-            files = {code.co_filename for code in codes}
-            path, line = _innermost(error, files) or (self.semantics_name or self.name, None)
-            reason = (
-                f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its "
-                f"domain '{self.name}'"
-            )
-            raise TaskError.at(path, reason, line=line) from error
-
-    def returned(self, method: str, value: _Value, kind: type | tuple[type, ...]) -> _Value:
-        """Return what a method of the semantics returned, which must be of a type.
-
-        Args:
-            method: the method.
-            value: what it returned.
-            kind: the type or types.
-
-        Raises:
-            TaskError: it is of another type; the message has the file and line of the method.
-        """
-        if isinstance(value, kind):
-            return value
-        kinds = " or ".join(part.__name__ for part in (kind if isinstance(kind, tuple) else (kind,)))
-        code = getattr(getattr(type(self.semantics), method), "__code__", None)
-        path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
-        raise TaskError.at(path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line)
-
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield candidates of an action, best first.
-
-        Args:
-            action: the ground action.
-            context: scene and configuration before the action, samplers and arms.
-
-        Raises:
-            TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
-        """
-        return self._candidates(action, context)
-
-    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        if not self.is_moving(action):
-            yield Change((), "without motion")
-            return
-        stated = GroundAction(self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments)
-        with self.blamed(f"candidates of {action}"):
-            for candidate in self.returned("candidates", self.semantics.candidates(stated, context), Iterable):
-                if not callable(getattr(candidate, "refine", None)):
-                    self.returned("candidates", candidate, Candidate)
-                yield candidate
-
-    def stated(self, action: GroundAction) -> GroundAction:
-        """Return an action as the domain states it, for a domain that was extended for planning by others."""
-        del self  # here all are stated
-        return action
-
-    def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
-        """Return facts, added for planning, that describe where objects are; none in this class.
-
-        Args:
-            names: PDDL names of objects.
-            state: the state.
-        """
-        del self, names, state
-        return ()
-
-    @property
-    def probabilistic_predicates(self) -> frozenset[str]:
-        """The predicates whose facts hold when something is probable enough; see :class:`DomainSemantics`."""
-        return self.semantics.probabilistic_predicates
-
-    def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return why probabilistic facts do not hold.
-
-        Args:
-            facts: the facts.
-            scene: the scene.
-            q: (n_joints,) configuration.
-        """
-        return "; ".join(self.semantics.explain_unmet(fact, scene, q) for fact in facts)
 
 
 @dataclass(frozen=True)
@@ -268,7 +66,7 @@ class PythonDomain:
 
     def source(self) -> bytes:
         """Return the text of the files that the semantics are written in; their names, where there are no files."""
-        paths = dict.fromkeys(function.__code__.co_filename for function in _functions_of(self.semantics))
+        paths = dict.fromkeys(function.__code__.co_filename for function in functions_of(self.semantics))
         texts = [Path(path).read_bytes() for path in paths if os.path.isfile(path)]
         return b"\0".join(texts) or f"{self.semantics.__module__}.{self.semantics.__qualname__}".encode()
 
@@ -303,8 +101,11 @@ def load_planning_domain(
     if pddl is not None and semantics is not None:
         pddl_path = Path(domain)
     else:
-        pddl_path = _pddl_path(resolve_name(domain, "domains"), domain)
-    semantics_path = _semantics_path(semantics) if semantics is not None else _semantics_beside(pddl_path, domain)
+        pddl_path = _file(resolve_name(domain, "domains"), domain, _PDDL)
+    if semantics is None:
+        semantics_path = _semantics_beside(pddl_path, domain)
+    else:
+        semantics_path = _file(resolve_name(semantics, "domains"), semantics, _SEMANTICS)
     written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
     parsed = _parsed(written, str(named_source))
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
@@ -371,47 +172,27 @@ def _compiled(source: bytes, path: str) -> CodeType:
     return compile(source, path, "exec")
 
 
-def _pddl_path(found: Path, domain: str | Path) -> Path:
-    """Return the PDDL file of a folder, or the file itself."""
-    if os.path.isfile(found):
-        if found.suffix != ".pddl":
-            raise FileFormatError.at(found, "a domain is a folder or a file that ends in .pddl")
+def _file(found: Path, named: str | Path, file: str) -> Path:
+    """Return a file of a domain's folder, or the file that is named in its place."""
+    if os.path.isfile(found) and found.suffix == Path(file).suffix:
         return found
-    if not os.path.isfile(found / _PDDL):
-        _refuse_incomplete(domain, _PDDL, found)
-    return found / _PDDL
+    if os.path.isfile(found):
+        raise FileFormatError.at(found, _KINDS[file])
+    if not os.path.isfile(found / file):
+        what = f"domain '{named}' needs the file {file}, which is not in {found}"
+        raise MissingFileError(what, path=str(found / file), nearest=None)
+    return found / file
 
 
 def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
     """Return the semantics that lie beside a PDDL file."""
     path = pddl_path.parent / _SEMANTICS
-    if os.path.isfile(path):
-        return path
-    if pddl_path.name == _PDDL:
-        _refuse_incomplete(domain, _SEMANTICS, pddl_path.parent)
+    if pddl_path.name == _PDDL or os.path.isfile(path):
+        return _file(pddl_path.parent, domain, _SEMANTICS)
     raise MissingFileError(
         f"{pddl_path}: there is no {_SEMANTICS} beside it, which relates its predicates to a scene; name "
         "a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
         path=str(path), nearest=None,
-    )  # fmt: skip
-
-
-def _semantics_path(semantics: str | Path) -> Path:
-    """Return the file of semantics that are named by their domain, their folder, or themselves."""
-    found = resolve_name(semantics, "domains")
-    if os.path.isdir(found):
-        if not os.path.isfile(found / _SEMANTICS):
-            _refuse_incomplete(semantics, _SEMANTICS, found)
-        return found / _SEMANTICS
-    if found.suffix != ".py":
-        raise FileFormatError.at(found, "semantics are a domain's folder or a Python file")
-    return found
-
-
-def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoReturn:
-    raise MissingFileError(
-        f"domain '{domain}' needs the file {missing}, which is not in {folder}",
-        path=str(folder / missing), nearest=None,
     )  # fmt: skip
 
 
@@ -473,16 +254,10 @@ def _run(path: Path, source: bytes) -> ModuleType:
         exec(_compiled(source, str(path)), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]
-        _, line = _innermost(error, {str(path)}) or (path, None)
+        _, line = innermost(error, {str(path)}) or (path, None)
         line = error.lineno if isinstance(error, SyntaxError) else line
         raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
     return module
-
-
-def _innermost(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:
-    """Return the file and line in which an error arose, the innermost in some files; None for none."""
-    places = [(at.filename, at.lineno) for at in traceback.extract_tb(error.__traceback__) if at.filename in files]
-    return places[-1] if places else None
 
 
 def load_plan_domain(
@@ -499,18 +274,16 @@ def load_plan_domain(
         TaskError: the domain's PDDL is wrong.
         FileFormatError: the semantics cannot be run.
     """
-    if isinstance(domain, PythonDomain):
-        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics)
-    if semantics is None and plan.semantics:
+    pddl = None
+    if semantics is None and plan.semantics and not isinstance(domain, PythonDomain):
         semantics = _built_in(
             plan.semantics, f"semantics '{plan.semantics}' are", "they lie ('semantics', --semantics)"
         )
-    if domain is not None:
-        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics)
-    if semantics is not None:  # the plan has the words, so only their meaning is needed
-        return load_planning_domain(plan.domain, manipulator=plan.robots, semantics=semantics, pddl=plan.domain_pddl)
-    named = _built_in(plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)")
-    return load_planning_domain(named, manipulator=plan.robots)
+    if domain is None and semantics is not None:  # the plan has the words, so only their meaning is needed
+        domain, pddl = plan.domain, plan.domain_pddl
+    elif domain is None:
+        domain = _built_in(plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)")
+    return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics, pddl=pddl)
 
 
 def check_plan_domain(

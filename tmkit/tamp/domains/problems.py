@@ -16,7 +16,7 @@ from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_probl
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 
 

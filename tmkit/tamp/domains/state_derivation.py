@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from tmkit.graph import SceneGraph, diff
 from tmkit.pddl import State
 from tmkit.plans.values import Configuration
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.traced_scene import JOINTS, WHOLE, Key, Memo, TracedScene
 
 _FIELDS = ("there", "parent", "pose", "joint", "classes", "shapes", "attributes", "children")

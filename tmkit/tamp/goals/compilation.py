@@ -55,7 +55,7 @@ from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import parse_goal_of_scene, scene_objects
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver

@@ -313,12 +313,7 @@ class Regions(DomainPart):
 
 
 def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, SceneGraph, Configuration], Arguments]:
-    """Return the method of a part that yields the objects of a class, or the regions.
-
-    Args:
-        name: the class.
-        of_regions: whether regions are meant.
-    """
+    """Return the method of a part that yields the objects of a class, or the regions."""
 
     def facts(self: Regions, scene: SceneGraph, q: Configuration) -> Arguments:
         del q
@@ -336,10 +331,6 @@ def _region_of(scene: SceneGraph, object: str, part: Regions) -> str | None:
 @incremental
 def kept_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
     """Return the regions of a scene in insertion order; incremental.
-
-    Args:
-        scene: the scene.
-        part: the part that says what its regions are.
 
     Raises:
         SceneError: a region that marks an area of nothing, or has no shape.

@@ -122,14 +122,7 @@ class Stacking(Regions):
 
 
 def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manipulator | None) -> Iterator[Place]:
-    """Yield quarter turns in which an object stands in the middle of what is below it, by an arm if there are several.
-
-    Args:
-        context: where the action is to be carried out.
-        object: frame of the object.
-        below: frame that it is put on.
-        arm: the arm, in a domain of several.
-    """
+    """Yield quarter turns in which an object stands in the middle of what is below it, by an arm if there are several."""
     for turn in turns_nearest_first(context, object, below):
         pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
         yield Place(object, below, pose, arm=arm.name if arm else None)

@@ -40,7 +40,8 @@ from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, pair_distance
 from tmkit.robots.mechanisms import held_by
-from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_plan_domain
+from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import broken_promises

@@ -18,7 +18,7 @@ from dataclasses import replace
 from tmkit.graph import SceneGraph
 from tmkit.pddl import Problem, State
 from tmkit.plans.values import Configuration, PlanStep
-from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 
 
 def prune_observations(

@@ -30,10 +30,6 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
 
     Checked are the order of steps that interfere, that no arm does two things at once, and the timed motion of all arms
     together, in the scene of each moment, as finely as any motion of a validation.
-
-    Args:
-        plan: the plan, of which the steps are valid one after the other.
-        domain: its domain.
     """
     schedule, worlds = Schedule.of(plan), ScheduleWorlds(plan)
     times, steps, faults = schedule.step_times(), plan.steps, list[str]()
@@ -69,22 +65,11 @@ class ScheduleWorlds:
         self.checks = 0
 
     def hits(self, moment: Moment, q: Configuration, clearance: float) -> bool:
-        """Return whether anything is hit, or arms are too near to each other, at configurations (m, n_joints).
-
-        Args:
-            moment: the moment.
-            q: (m, n_joints) configurations.
-            clearance: metres between arms.
-        """
+        """Return whether anything is hit, or arms are too near to each other, at configurations (m, n_joints)."""
         return any(self._world(moment, clearance, q[0]).contacts_batch(q))
 
     def fault(self, schedule: Schedule, moment: Moment) -> str | None:
-        """Return what a moment of a schedule hits, checked as finely as in a validation, or None.
-
-        Args:
-            schedule: the schedule.
-            moment: the moment.
-        """
+        """Return what a moment of a schedule hits, checked as finely as in a validation, or None."""
         count = max(2, math.ceil((moment.end - moment.begin) / _CHECKED) + 1)
         times = np.linspace(moment.begin, moment.end, count)
         q = schedule.q(times)

@@ -36,7 +36,8 @@ from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segme
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
 from tmkit.spatial.plain import plain_numbers, read_only
-from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
+from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_exemptions
 
