@@ -18,7 +18,6 @@ from tmkit.tamp.domains import (
     RELEASE_GAP,
     equivalence_classes,
     footprint,
-    held_object,
     no_grasp,
     pddl_names,
     quat_xyzw_about_z,
@@ -96,16 +95,6 @@ def test_the_footprint_is_the_outline_seen_from_above() -> None:
     root = math.sqrt(2.0)
     expected = [[1.0, -root], [1.0 + root, 0.0], [1.0, root], [1.0 - root, 0.0]]
     assert sorted(np.round(corners, 9).tolist()) == sorted(np.round(expected, 9).tolist())
-
-
-def test_a_hand_holds_one_object() -> None:
-    """None, one, or an error that names both."""
-    scene = two_blocks()
-    assert held_object(scene, ["a", "b"], manipulator=GANTRY) is None
-    scene = scene.reparent("a", GANTRY.tip, pose=Pose())
-    assert held_object(scene, ["a", "b"], manipulator=GANTRY) == "a"
-    with pytest.raises(SceneError, match="'a' and 'b' are both in the hand, which holds one"):
-        held_object(scene.reparent("b", GANTRY.tip, pose=Pose()), ["a", "b"], manipulator=GANTRY)
 
 
 def test_no_grasp_is_a_proof_for_a_box() -> None:

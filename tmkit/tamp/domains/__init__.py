@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tmkit.tamp.domains.tabletop import (
         RELEASE_GAP as RELEASE_GAP, STANDING_TOLERANCE as STANDING_TOLERANCE,
         equivalence_classes as equivalence_classes, footprint as footprint,
-        grasps_steepest_first as grasps_steepest_first, held_object as held_object, no_grasp as no_grasp,
+        grasps_steepest_first as grasps_steepest_first, no_grasp as no_grasp,
         pddl_names as pddl_names, pick_candidates as pick_candidates, quat_xyzw_about_z as quat_xyzw_about_z,
         require_standing as require_standing, shape_bounds as shape_bounds, standing_pose as standing_pose,
         turns_nearest_first as turns_nearest_first,

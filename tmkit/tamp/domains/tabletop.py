@@ -201,23 +201,6 @@ def _named(context: ActionContext, manipulator: Manipulator) -> str | None:
     return manipulator.name if len(context.arms) > 1 else None
 
 
-def held_object(scene: SceneGraph, objects: Sequence[str], *, manipulator: Manipulator) -> str | None:
-    """Return the object whose parent is the hand, or None.
-
-    Args:
-        scene: the scene.
-        objects: frames of the objects.
-        manipulator: the arm.
-
-    Raises:
-        SceneError: there are two.
-    """
-    held = [object for object in objects if scene.parent(object) == manipulator.tip]
-    if len(held) > 1:
-        raise SceneError(f"'{held[0]}' and '{held[1]}' are both in the hand, which holds one", frame=held[1])
-    return held[0] if held else None
-
-
 def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
     """Refuse an object that leans, floats, is sunk in, or stands beside its parent.
 

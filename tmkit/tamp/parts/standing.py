@@ -122,7 +122,7 @@ class Stacking(Regions):
 
 
 def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manipulator | None) -> Iterator[Place]:
-    """Yield quarter turns in which an object stands in the middle of what is below it, by an arm if there are several."""
+    """Yield quarter turns in which an object stands in the middle of what is below it; an arm is named of several."""
     for turn in turns_nearest_first(context, object, below):
         pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
         yield Place(object, below, pose, arm=arm.name if arm else None)
