@@ -52,11 +52,12 @@ class Kinds(parts.Regions):
         """Yield objects and areas of one kind."""
         del q
         for area in self.region_frames(scene):
-            yield from ((object, area) for object in movable_frames(scene) if _belongs(scene, object, area))
+            yield from ((object, area) for object in _belonging(scene, area))
 
     def facts_sorted(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
         """Yield the objects that are where they belong."""
-        yield from ((object,) for object, area in self.facts_on(scene, q) if _belongs(scene, object, area))
+        belonging = {area: _belonging(scene, area) for area in self.region_frames(scene)}
+        yield from ((object,) for object, area in self.facts_on(scene, q) if object in belonging[area])
 
     def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
         """Yield points of the area where the object may stand, best first."""
@@ -97,8 +98,10 @@ class Kinds(parts.Regions):
 
 
 @incremental
-def _belongs(scene: SceneGraph, object: str, area: str) -> bool:
-    return not _kinds(scene, object).isdisjoint(_kinds(scene, area))
+def _belonging(scene: SceneGraph, area: str) -> dict[str, None]:
+    """Return the objects of the kinds of an area."""
+    kinds = _kinds(scene, area)
+    return dict.fromkeys(object for object in movable_frames(scene) if not kinds.isdisjoint(_kinds(scene, object)))
 
 
 def _kinds(scene: SceneGraph, frame: str) -> set[str]:

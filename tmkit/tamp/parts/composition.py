@@ -103,7 +103,7 @@ class DomainPart(DomainSemantics):
             arguments: frames and names of arms; that of ``?arm`` is omitted in a domain for one arm.
         """
         named = arguments[1:] if predicate in self._declared.armed and not self.has_arms else arguments
-        return Fact(self.words.get(predicate, predicate), tuple(map(_WORDS_SHOWN, named)))
+        return _fact(self.words.get(predicate, predicate), named)
 
     def word(self, fact: Fact) -> str:
         """Return the predicate of a fragment that a fact of the domain is about."""
@@ -116,8 +116,13 @@ class DomainPart(DomainSemantics):
             SceneError: the scene cannot be described in the domain's predicates.
         """
         del objects
-        derived = ((name, getattr(self, f"facts_{_spelled(name)}")) for name in self._declared.derived)
-        return State(self.fact(name, *arguments) for name, facts in derived for arguments in facts(scene, q))
+        found: list[Fact] = []
+        for name in self._declared.derived:
+            word = self.words.get(name, name)
+            first = int(name in self._declared.armed and not self.has_arms)
+            derived = getattr(self, f"facts_{_spelled(name)}")(scene, q)
+            found += [_fact(word, tuple(arguments)[first:]) for arguments in derived]
+        return State(found)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first: those of the part that declares it."""
@@ -187,6 +192,11 @@ class _Composed(PythonDomain):
     def __reduce__(self) -> tuple[Any, ...]:
         name, parts, words = self.made_of
         return partial(compose_domain, words=words), (name, parts)
+
+
+@lru_cache(maxsize=16384)
+def _fact(word: str, named: tuple[str, ...]) -> Fact:
+    return Fact(word, tuple(map(_WORDS_SHOWN, named)))
 
 
 def _spelled(name: str) -> str:

@@ -127,16 +127,7 @@ class Regions(DomainPart):
         Raises:
             SceneError: there are two in one hand.
         """
-        found: dict[str, str] = {}
-        tips = {arm.tip: name for name, arm in self.arms.items()}
-        for frame in movable_frames(scene):
-            name = tips.get(str(scene.parent(frame)))
-            if name in found:
-                what = f"'{found[name]}' and '{frame}' are both in the hand of '{name}', which holds one object"
-                raise SceneError(what, frame=frame)
-            if name is not None:
-                found[name] = frame
-        return found
+        return _held(scene, self)
 
     def facts_holding(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the arms with what they hold."""
@@ -152,10 +143,7 @@ class Regions(DomainPart):
     def facts_on(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the objects that stand on regions, with these."""
         del q
-        held = self.held(scene).values()
-        for frame in movable_frames(scene):
-            if frame not in held and (region := _region_of(scene, frame, self)) is not None:
-                yield frame, region
+        yield from _on_regions(scene, self)
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the smallest region that an object is on, or None for one that stands on something else.
@@ -321,6 +309,27 @@ def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, Sc
         yield from ((frame,) for frame in frames if name in scene.classes(frame))
 
     return facts
+
+
+@incremental
+def _held(scene: SceneGraph, part: Regions) -> dict[str, str]:
+    found: dict[str, str] = {}
+    tips = {arm.tip: name for name, arm in part.arms.items()}
+    for frame in movable_frames(scene):
+        name = tips.get(str(scene.parent(frame)))
+        if name in found:
+            what = f"'{found[name]}' and '{frame}' are both in the hand of '{name}', which holds one object"
+            raise SceneError(what, frame=frame)
+        if name is not None:
+            found[name] = frame
+    return found
+
+
+@incremental
+def _on_regions(scene: SceneGraph, part: Regions) -> tuple[tuple[str, str], ...]:
+    held = part.held(scene).values()
+    regions = ((frame, _region_of(scene, frame, part)) for frame in movable_frames(scene) if frame not in held)
+    return tuple((frame, region) for frame, region in regions if region is not None)
 
 
 @incremental
