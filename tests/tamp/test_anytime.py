@@ -18,7 +18,7 @@ from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction, Problem
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
-from tmkit.tamp import ImprovementProgress, PlanningProgress, search_log
+from tmkit.tamp import ImprovementProgress, PlanningProgress, context
 from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask
 
 
@@ -106,7 +106,7 @@ def test_the_time_limit_ends_improving(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a number of iterations the time decides; a search may use less of it than improving."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     now = [0.0]
-    monkeypatch.setattr(search_log, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(context, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def tell(progress: PlanningProgress) -> None:
         if isinstance(progress, ImprovementProgress):

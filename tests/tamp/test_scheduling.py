@@ -19,6 +19,12 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation import ActionContext, Candidate
+from tmkit.manipulation.actions.handover import handovers
+from tmkit.manipulation.actions.pick_place import arm_motions
+from tmkit.manipulation.actions.primitives import MotionBudget
+from tmkit.manipulation.actions.timing_breakdown import PhaseClock
+from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
 from tmkit.pddl.schedules import by_turns, interference
 from tmkit.plans import Plan, Schedule
@@ -168,6 +174,18 @@ def test_arms_go_home(words: dict[str, str]) -> None:
     assert back is not None
     assert [action.name for action in back.actions] == ["place", "move-home"]
     assert tk.validate_plan(back, domain=domain).is_valid
+
+
+def test_hands_meet_between_arms_on_one_base() -> None:
+    """Where both arms have their bases in one place, hands point along any direction."""
+    scene = two_gantries().reparent("c", "hand", pose=Pose())
+    clock, rules = PhaseClock(), CollisionRules.from_start(ARMS[0], scene, q=start(scene), others=ARMS[1:])
+    arms = arm_motions(ARMS, budget=MotionBudget(), rules=rules, clock=clock, motion_planner=None)
+    context = ActionContext(scene, start(scene), np.random.default_rng(0), Sampling(Samplers(), ARMS[0], 0), arms)
+    found = handovers(context, "c", giver="gantry", taker="l_gantry", points=[[0.0, 0.0, 0.5]])
+    places = [handover.exchange.as_array() for handover in itertools.islice(found, 8)]
+    assert places
+    assert np.isfinite(places).all()
 
 
 def test_arms_that_would_meet_wait() -> None:

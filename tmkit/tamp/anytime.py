@@ -28,14 +28,13 @@ from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.costs import CostBound, StepCosts, Worth, busiest
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
 from tmkit.tamp.scheduling import shortest_schedule
-from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 
 _logger = logging.getLogger(__name__)

@@ -1,12 +1,14 @@
-"""What a planning run was given: the question, the means and the limits, and what follows from these alone.
+"""What a planning run was given, and what it has found so far.
 
-A :class:`PlanningContext` never changes; what a run finds is in its :class:`~tmkit.tamp.search_log.SearchLog`. Both are
-handed down to all that searches, which so needs nothing of what drives it.
+A :class:`PlanningContext` has the question, the means and the limits, and what follows from these alone; it never
+changes. What a run finds, counted and timed, is in its :class:`SearchLog`. Both are handed down to all that searches,
+which so needs nothing of what drives it.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,17 +19,19 @@ from tmkit.manipulation.actions.primitives import MotionBudget
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules
-from tmkit.pddl import Problem
+from tmkit.pddl import Fact, GroundAction, Problem
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration, Plan, PlanStep
 from tmkit.robots import Manipulator
+from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
+from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import metric_of
 from tmkit.tamp.goals.compilation import move_on
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
-from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
-from tmkit.tamp.search_log import SearchLog
+from tmkit.tamp.refinement_tree import FailureLog, RefinementNode, RefinementTree
+from tmkit.tamp.search_tree import TransferVersion
 from tmkit.task_planning import CheckedTaskPlanner, FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
 
 _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
@@ -36,6 +40,51 @@ _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
 def budget_growth(number: int) -> int:
     """Return how many times the budgets of the first iteration those of another, from 0, are."""
     return 1 << min(number, _MOST_DOUBLINGS)
+
+
+@dataclass(eq=False)
+class SearchLog:
+    """What a run has found so far. It begins when it is made.
+
+    Attributes:
+        seconds_to_search: seconds from the beginning after which the search ends.
+        began: when that was, by the monotonic clock.
+        trees: all refinement trees of the search, in the order in which they were begun.
+        infeasibilities: why the goal is impossible, where the domain proved it.
+        transfers: the tree of the search over transfers; None before it begins.
+        versions: its nodes, if the search tree is recorded.
+        found: the steps of the plan that was found first.
+        best: the cost of the best plan so far, in words; empty before there is one.
+        forbidden: what the last iteration forbade: by action, the facts under which.
+    """
+
+    seconds_to_search: float
+    began: float = field(default_factory=lambda: time.monotonic())
+    clock: PhaseClock = field(default_factory=PhaseClock)
+    failures: FailureLog = field(default_factory=FailureLog)
+    trees: list[RefinementTree] = field(default_factory=list)
+    skeletons: int = 0
+    iterations: int = 0
+    constraints: list[LearnedConstraint] = field(default_factory=list)
+    infeasibilities: tuple[Infeasibility, ...] = ()
+    transfers: RefinementTree | None = None
+    versions: list[TransferVersion] = field(default_factory=list)
+    found: tuple[PlanStep, ...] = ()
+    best: str = ""
+    forbidden: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def is_over(self) -> bool:
+        """Whether the time to search is up."""
+        return self.seconds > self.seconds_to_search
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left to search, never less than a task planner can stop after."""
+        return max(0.1, self.seconds_to_search - self.seconds)
 
 
 @dataclass(frozen=True, eq=False)

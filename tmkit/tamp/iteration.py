@@ -24,13 +24,12 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.pddl.schedules import by_turns
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
-from tmkit.tamp.context import PlanningContext, budget_growth
+from tmkit.tamp.context import PlanningContext, SearchLog, budget_growth
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint, PlanStatus
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.tamp.refinement_tree import RefinementTree
-from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 from tmkit.task_planning.schedule import without_redundant_steps
 

@@ -22,12 +22,11 @@ from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.anytime import with_costs
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
-from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.solve import planning_context
 from tmkit.tamp.validation.check import step_check
 from tmkit.tamp.validation.prune_observations import prune_observations

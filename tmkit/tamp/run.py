@@ -23,7 +23,7 @@ from tmkit.pddl.model import FrozenMapping
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.anytime import Improvement, with_costs
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
@@ -31,7 +31,6 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
-from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
 from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks

@@ -24,13 +24,12 @@ from tmkit.graph import SceneGraph
 from tmkit.pddl import And, Formula
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.collect import goal_parts
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Suggestion, SuggestionKind
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.result import PlanResult
-from tmkit.tamp.search_log import SearchLog
 
 _MOST_REPLANS = 10
 _ENOUGH = 3  # suggestions

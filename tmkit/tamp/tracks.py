@@ -21,7 +21,7 @@ from dataclasses import replace
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import And, Atom, Problem
 from tmkit.plans.values import PlanStep
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.planning_domain import PlanningDomain
@@ -30,7 +30,6 @@ from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
 from tmkit.tamp.iteration import IterationResult, PlanningIteration
 from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
-from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.search import TransferSearch
 from tmkit.task_planning import FastDownward, PreparedTask, ProvingTask, TaskPlanStatus
 

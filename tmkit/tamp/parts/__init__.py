@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from tmkit.tamp.parts.composition import DomainPart as DomainPart, compose_domain as compose_domain
     from tmkit.tamp.parts.driving import Driving as Driving
     from tmkit.tamp.parts.handling import Pouring as Pouring, Pushing as Pushing
-    from tmkit.tamp.parts.orientation import Orientation as Orientation
     from tmkit.tamp.parts.regions import Region as Region, Regions as Regions
     from tmkit.tamp.parts.standing import Slots as Slots, Stacking as Stacking
     from tmkit.tamp.parts.treatments import (
-        Cooking as Cooking, Home as Home, Treatment as Treatment, Washing as Washing,
+        Cooking as Cooking, Home as Home, Orientation as Orientation, Treatment as Treatment, Washing as Washing,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

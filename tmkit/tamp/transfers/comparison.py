@@ -22,10 +22,9 @@ from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement_tree import RefinementTree
-from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.arm_reach import ArmReach, Sample, Transfer, Version
 from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import HandTables, digits

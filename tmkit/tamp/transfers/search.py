@@ -24,9 +24,8 @@ from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
-from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.arm_reach import CROWDED, Transfer, Version
 from tmkit.tamp.transfers.comparison import Analysis, TransferComparison, object_of, seed_of
 from tmkit.tamp.transfers.detours import Move, without_detours
