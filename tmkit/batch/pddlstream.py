@@ -101,8 +101,11 @@ def _library(checkout: Path, folder: Path) -> dict[str, Any]:
     (builds / "translate").symlink_to(checkout.resolve() / "downward" / "src" / "translate")
     (builds / "downward").symlink_to(search_program())
     shutil.copytree(checkout / "pddlstream", folder / "checkout" / "pddlstream")  # it looks for builds beside itself
-    own = [str(folder / "checkout"), str(builds / "translate")]  # modules of the translator are called tools, pddl, ...
+    own = [str(folder / "checkout"), str(builds / "translate")]
     sys.path[:0] = own
+    for path in (builds / "translate").iterdir():  # its modules are called tools, pddl, ...: others are in their way
+        if "translate" not in str(getattr(sys.modules.get(path.stem), "__file__", "")):
+            sys.modules.pop(path.stem, None)
     try:
         downward: Any = import_module("pddlstream.algorithms.downward")
         algorithm, meta = (import_module(f"pddlstream.algorithms.{name}") for name in ("algorithm", "meta"))
