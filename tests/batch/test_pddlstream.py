@@ -12,9 +12,11 @@ from tmkit.batch.arena import find_planner
 from tmkit.batch.pddlstream import DOMAINS, PddlStream
 from tmkit.batch.pddlstream_sampling import PddlStreamSampling, Rest
 from tmkit.errors import ConfigurationError
-from tmkit.manipulation import Place
+from tmkit.manipulation import MoveTo, Place, Sequence
+from tmkit.pddl import GroundAction
 from tmkit.plans import ObjectAt, Plan
 from tmkit.spatial import Pose
+from tmkit.tamp.refinement_tree import RefinementNode
 
 _CHECKOUT = os.environ.get("TMKIT_PDDLSTREAM", "")
 """A checkout with submodules, for the tests with PDDLStream itself."""
@@ -46,6 +48,27 @@ def test_samples_are_carried_out() -> None:
     assert plan is not None
     assert [str(step.action) for step in plan.steps] == [f"(pick-up a {cell})", "(stack a b)"]
     assert tk.validate_plan(plan).is_valid
+
+
+def test_sampled_motions_are_motions_of_the_whole_scene() -> None:
+    """From the start configuration, beside objects that touch what they rest on."""
+    sampling = PddlStreamSampling(_tower(), tk.PlanningOptions(seed=1), 0)
+    pick, stack = (sampling.actions[name] for name in ("pick-up", "stack"))
+    init = sampling.facts.problem.init
+    cell = next(fact.arguments[1] for fact in init if fact.predicate == "ontable" and fact.arguments[0] == "a")
+    (hold,), at = next(sampling.grasps("a")), sampling.rests["a"]
+    (taken,) = next(sampling.ways(pick, "?l", False)("a", cell, at, hold))
+    (on_b,) = next(sampling.puts(stack, "?x", "?y")("a", "b", sampling.rests["b"]))
+    (put,) = next(sampling.ways(stack, "?y", True)("a", "b", on_b, hold))
+    node, steps = sampling.tree.root, []
+    for action, motion in ((GroundAction("pick-up", ("a", cell)), taken), (GroundAction("stack", ("a", "b")), put)):
+        back = Sequence((MoveTo(sampling.start, "the start"), motion))
+        reached = sampling.tree.follow(node, action, back, seed=0, attempts=1)
+        assert isinstance(reached, RefinementNode)
+        assert reached.step is not None
+        steps.append(reached.step)
+        node = reached
+    assert tk.validate_plan(sampling.context.plan_of(tuple(steps), sampling.context.domain)).is_valid
 
 
 def test_places_meet_continuous_goals() -> None:

@@ -93,12 +93,15 @@ class Motion:
     cleared: dict[Rest, bool] = field(default_factory=dict)
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement]:
-        """Yield the motion as it is."""
-        del arm, seed
+        """Yield the motion as it is, beside the objects of the scene, which touch what they rest on."""
+        del seed
         scene, q = context.scene, context.q
+        segments: list[Segment] = []
         for segment, *_ in self.parts:
+            touching = {*segment.exemptions, *arm.pieces.rules.exemptions(scene)}
+            segments.append(replace(segment, exemptions=tuple(sorted(touching))))
             scene, q = segment.end(scene, q)
-        yield Refinement(tuple(segment for segment, *_ in self.parts), scene, q, self.choice)
+        yield Refinement(tuple(segments), scene, q, self.choice)
 
 
 class PddlStreamSampling:
