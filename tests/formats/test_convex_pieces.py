@@ -14,6 +14,8 @@ from tmkit.formats import convex_pieces, in_pieces
 from tmkit.graph import AttachedShape, Box, Shape
 from tmkit.manipulation.grasps.sampling import grasps_of
 from tmkit.motion import CollisionWorld
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.robots import pair_distance
 from tmkit.simulation import Simulation
 from tmkit.simulation.mujoco_world import MujocoSimulation
 from tmkit.spatial import Pose
@@ -102,3 +104,27 @@ def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
     assert len(found) >= 8
     assert all(grasp.width < 0.006 for grasp in found)
     assert all(grasp.name.startswith("between points") for grasp in found)
+
+
+def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, ...]) -> None:
+    """Both fingers meet the wall at once, where it is no thinner for a hand that is turned; open, they keep clear."""
+    scene, arm = tk.load_scene("panda_table"), tk.load_manipulator("panda")
+    scene = scene.add_frame("cup", "world", joint=tk.Free(), shapes=cup)
+    q = arm.ready_configuration(scene)
+    root_from_tool = scene.pose(arm.tool, relative_to="world", q=q)
+
+    def gaps(object_from_tool: Pose, width: float) -> np.ndarray:
+        held = scene.set_pose("cup", root_from_tool @ object_from_tool.inverse())
+        at = held.configuration(arm.gripper_values(width), base=q)
+        return np.array([pair_distance(held, at, frame_a=link, frame_b="cup") for link in arm.contact_links])
+
+    for grasp in grasps_of(scene, "cup", manipulator=arm)[::4]:
+        pose, opening = grasp.object_from_tool, grasp.width + 0.004
+        first, second = gaps(pose, opening)
+        assert first == pytest.approx(second, abs=2e-4)
+        assert first + second == pytest.approx(0.004, abs=4e-4)
+        for angle in (0.02, -0.02):
+            for axis in ([angle, 0.0, 0.0], [0.0, 0.0, angle]):
+                turned = gaps(pose @ Pose.from_rpy([0.0, 0.0, 0.0], axis), opening)
+                assert turned.sum() <= first + second + 5e-5
+        assert gaps(pose, arm.width_open).min() >= PLANNING_MARGIN

@@ -5,7 +5,7 @@ checker. By the rules of planner and plan checker, a grasp passes when
 
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;
-* the open hand, at the grasp and on the straight way to it, does not run into the object;
+* the open hand, at the grasp and on the straight way to it, keeps clear of the object;
 * the closing fingers do not turn the object: they would where the object is thinner for a hand that is turned a little.
   A pad that meets an edge presses beside the other pad; the moment, their distance times the force, is friction's to
   bear. Grasps that need little friction for that are taken alone where there are any.
@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.elementary import dot
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.grasps.floating import (
     FLOATING_JOINTS,
@@ -36,6 +37,7 @@ from tmkit.spatial import Pose
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
 _OBJECT = FLOATING_JOINTS[-1]
 _TILT, _ROOM = 0.05, 0.002  # radians by which a hand is turned, metres that its fingers are away then
+_FINE, _MOST = 0.002, 0.1  # radians to which a grasp is turned flush, and by which at most
 _SELDOM_TURNS, _TURNS = 0.15, 0.5  # tangents of friction that pads need to hold what they press on beside each other
 
 
@@ -48,13 +50,11 @@ class HandCheck:
         assert hand is not None, "a hand that fits has shapes"
         self._tip_from_tool = hand.pose(manipulator.tool, relative_to=tip, q=hand.zero_configuration())
         self._scene = with_floating_joints(hand, root=tip, shapes=tuple(solids))
-        links, margins = set(manipulator.contact_links), {}  # only the object and the hand are compared
-        for a, b, _ in CollisionWorld(self._scene).pairs:
-            if _OBJECT not in (a, b):
-                margins[a, b] = -math.inf
-            elif {a, b} & links:
-                margins[a, b] = -manipulator.contact_tolerance
-        self._world = CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)
+        links, pairs = set(manipulator.contact_links), [(a, b) for a, b, _ in CollisionWorld(self._scene).pairs]
+        unrelated = {pair: -math.inf for pair in pairs if _OBJECT not in pair}
+        pressed = {pair: -manipulator.contact_tolerance for pair in pairs if _OBJECT in pair and links & {*pair}}
+        self._open = CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated)
+        self._world = CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated | pressed)
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
@@ -81,7 +81,8 @@ class HandCheck:
             left = np.flatnonzero(free).tolist()  # most that fail do so at the grasp itself
             if left:
                 rows = [self._row(poses[i] @ Pose([0.0, 0.0, -back]), fingers[i]) for i in left]
-                free[left] = np.logical_not(self._world.in_collision_batch(np.array(rows)))
+                world = self._open if fingers is opened and self.manipulator.gripper_kind == "parallel" else self._world
+                free[left] = np.logical_not(world.in_collision_batch(np.array(rows)))
         for i in np.flatnonzero(free).tolist():
             row, links = self._row(poses[i], closed[i]), self.manipulator.contact_links
             contacts = (self._world.distance(link, _OBJECT, row) for link in links)
@@ -95,19 +96,59 @@ class HandCheck:
 
         That is how far beside each other the pads press, over their distance. Fingers of one joint; else 0.
         """
-        arm, world = self.manipulator, self._world
+        arm = self.manipulator
         if arm.gripper_kind != "parallel":
             return 0.0
-        opening = min(width + 2.0 * _ROOM, arm.width_open)
-        fingers, thickness = arm.gripper_values(opening), []
-        for x, z in ((0.0, 0.0), (_TILT, 0.0), (-_TILT, 0.0), (0.0, _TILT), (0.0, -_TILT)):
-            row = self._row(object_from_tool @ Pose.from_rpy([0.0, 0.0, 0.0], [x, 0.0, z]), fingers)
-            gaps = [contact.distance for link in arm.contact_links if (contact := world.distance(link, _OBJECT, row))]
-            thickness.append(opening - sum(gaps))
-        return (thickness[0] - min(thickness[1:])) / (_TILT * max(thickness[0], _ROOM))
+        whole, *turned = (self._thickness(turn, object_from_tool, width) for turn in ((0.0, 0.0), *_turns(_TILT)))
+        return (whole - min(turned)) / (_TILT * max(whole, _ROOM))
+
+    def settled(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
+        """Return a grasp turned and moved to where the closing fingers would turn and push the object, and its width.
+
+        Contacts are sampled on a mesh, and its pieces are thicker; a pad that meets an edge turns the object until the
+        object is as thin as it gets between the pads. Fingers of one joint; else as it is.
+        """
+        if self.manipulator.gripper_kind != "parallel":
+            return object_from_tool, width
+        best, step = (0.0, 0.0), _TILT / 2.0
+        thinnest = self._thickness(best, object_from_tool, width)
+        while step > _FINE:
+            tried = [turn for x, z in _turns(step) if math.hypot(*(turn := (best[0] + x, best[1] + z))) < _MOST]
+            thickness, turn = min((self._thickness(turn, object_from_tool, width), turn) for turn in tried)
+            if thickness < thinnest - _FINE * step * _ROOM:
+                thinnest, best = thickness, turn
+            else:
+                step /= 2.0
+        turned = _turned(object_from_tool, best)
+        low, high = self._sides(turned, width)
+        return turned @ Pose([0.0, (low + high) / 2.0, 0.0]), high - low
+
+    def _thickness(self, turn: tuple[float, float], object_from_tool: Pose, width: float) -> float:
+        low, high = self._sides(_turned(object_from_tool, turn), width)
+        return high - low
+
+    def _sides(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
+        """Return where fingers a little wider apart than ``width`` would meet the object, metres along their axis."""
+        opening = min(width + 2.0 * _ROOM, self.manipulator.width_open)
+        row = self._row(object_from_tool, self.manipulator.gripper_values(opening))
+        gaps = [opening / 2.0, opening / 2.0]
+        for link in self.manipulator.contact_links:
+            if (contact := self._world.distance(link, _OBJECT, row)) is not None:
+                side = int(dot(contact.normal, self._tip_from_tool.rotation[:, 1]) < 0.0)
+                gaps[side] = min(gaps[side], contact.distance)
+        return gaps[0] - opening / 2.0, opening / 2.0 - gaps[1]
 
     def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
         """Return the configuration in which the hand is at the object like this."""
         tip_from_object = self._tip_from_tool @ object_from_tool.inverse()
         values = [*tip_from_object.translation, *yaw_pitch_roll(tip_from_object.rotation)]
         return np.asarray(self._scene.configuration({**dict(zip(FLOATING_JOINTS, values, strict=True)), **fingers}))
+
+
+def _turns(angle: float) -> tuple[tuple[float, float], ...]:
+    return (angle, 0.0), (-angle, 0.0), (0.0, angle), (0.0, -angle)
+
+
+def _turned(object_from_tool: Pose, turn: tuple[float, float]) -> Pose:
+    """Return a grasp turned about the two axes of the tool across its closing direction, radians."""
+    return object_from_tool @ Pose.from_rpy([0.0, 0.0, 0.0], [turn[0], 0.0, turn[1]])

@@ -39,6 +39,7 @@ _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
 _APPROACHES = 8  # directions around the line between two contacts
 _HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
 _SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
+_MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
 _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
 
 
@@ -163,6 +164,18 @@ class _Hand:
                 found.append(grasp)
         return found
 
+    def settled(self, solids: Sequence[AttachedShape], grasps: list[Grasp]) -> list[Grasp]:
+        """Return feasible grasps, moved to where the closing fingers would move the object, where that is elsewhere."""
+        if not self.is_whole or self.is_suction:
+            return grasps
+        check, moved = HandCheck(self.scene, solids, manipulator=self.manipulator), []
+        for grasp in grasps:
+            pose, width = check.settled(grasp.object_from_tool, grasp.width)
+            metres, radians = pose.distance(grasp.object_from_tool)
+            is_moved = metres > _MOVED or radians > _MOVED / _ARM
+            moved.append(Grasp(pose, width, grasp.name) if is_moved else grasp)
+        return self.feasible(solids, moved)
+
 
 def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]) -> AttachedShape | None:
     """Return the mesh that is drawn where several hulls of meshes collide that fill the same box; None if none does."""
@@ -239,11 +252,12 @@ def _pinches(
     usable = {id(pair) for pair, grasp in made if grasp in feasible}
     chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
     numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
-    return [
+    named = [
         Grasp(grasp.object_from_tool, grasp.width, f"between points {numbers[id(pair)]}, {grasp.name}")
         for pair, grasp in made
         if id(pair) in numbers and grasp in feasible
     ]
+    return named if len(solids) == 1 else hand.settled(solids, named)
 
 
 def _around(pair: ContactPair) -> Iterator[Grasp]:
