@@ -46,7 +46,7 @@ def scene(name: str) -> tk.SceneGraph:
         if other != kept:
             world = world.remove_frame(other, subtree=True)
     if name == "box":
-        return world.remove_frame("lid", subtree=True)
+        return world.remove_frame("lid", subtree=True).set_classes("box", ["movable"])  # no surface: it is carried
     if name != "pybullet_data's mug":
         return world
     mesh = MeshLoader().load(MeshSpec(Path(pybullet_data.getDataPath()) / "objects" / "mug.obj"))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from support.meshes import cup_mesh, l_mesh
 
 import tmkit as tk
-from tmkit.errors import ShapeError
-from tmkit.formats import convex_pieces, in_pieces
-from tmkit.graph import AttachedShape, Box, Shape
+from tmkit.errors import FileFormatError, ShapeError
+from tmkit.formats import convex_pieces, in_pieces, scene_from_dict, scene_to_dict
+from tmkit.graph import AttachedShape, Box, Mesh, Shape
 from tmkit.manipulation.grasps.sampling import grasps_of
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -62,6 +64,51 @@ def test_pieces_of_an_l_are_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(kept) == 1
     assert convex_pieces(l_mesh()) == pieces
     assert list(tmp_path.iterdir()) == kept
+
+
+def test_closed_convex_parts_stay_and_neighbours_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ball is its hull; boxes of a bridge are pieces as they are; a row of boxes becomes few without CoACD."""
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", "")  # no program is started
+
+    def mesh_of(*boxes: tuple[list[float], list[float]]) -> Shape:
+        made = trimesh.util.concatenate([trimesh.creation.box(size).apply_translation(at) for size, at in boxes])
+        return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
+
+    ball = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
+    assert len(convex_pieces(Mesh(np.asarray(ball.vertices), np.asarray(ball.faces)))) == 1
+    bridge = [([0.2, 0.05, 0.02], [0.0, 0.0, 0.05]), *(([0.02, 0.05, 0.06], [x, 0.0, 0.02]) for x in (-0.08, 0.08))]
+    assert len(convex_pieces(mesh_of(*bridge))) == 3
+    row = [([0.02, 0.02, 0.02], [0.02 * k, 0.0, 0.0]) for k in range(6)]
+    corner = ([0.02, 0.02, 0.08], [0.0, 0.0, 0.05])
+    pieces = convex_pieces(mesh_of(*row, corner), max_pieces=2)
+    assert len(pieces) == 2
+    inside = np.array([[0.055, 0.0, 0.0], [0.0, 0.0, 0.08]])
+    assert _is_inside(pieces, inside).all()
+    assert not _is_inside(pieces, np.array([[0.05, 0.0, 0.03]])).any()
+
+
+def test_a_json_scene_has_a_mesh_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level ``pieces`` and a mesh file beside the scene; a document that is no file may ask for neither."""
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
+    boxes = [trimesh.creation.box([1, 1, 4]), trimesh.creation.box([4, 1, 1]).apply_translation([1.5, 0, 2.5])]
+    trimesh.util.concatenate(boxes).export(tmp_path / "corner.obj")
+    scene = tk.SceneGraph().add_frame("a", "world", shapes=[AttachedShape(Box([1, 1, 1]), friction=0.4)])
+    document = scene_to_dict(scene)
+    (part,) = next(frame for frame in document["frames"] if frame["name"] == "a")["shapes"]
+    part |= {"level": "pieces", "shape": "corner"}
+    document["shapes"] = {"corner": {"kind": "mesh", "file": "corner.obj", "scale": 0.01}}
+    (tmp_path / "scene.json").write_text(json.dumps(document), encoding="utf-8")
+    drawn, *pieces = tk.load_scene(tmp_path / "scene.json").shapes("a")
+    assert (drawn.collision, len(pieces)) == (False, 2)
+    assert {piece.friction for piece in pieces} == {0.4}
+    assert np.ptp(drawn.shape.vertices, axis=0) == pytest.approx([0.04, 0.01, 0.05])
+    with pytest.raises(FileFormatError, match="cannot name the file"):
+        scene_from_dict(document)
+    document["shapes"] = scene_to_dict(scene)["shapes"]
+    part["shape"] = next(iter(document["shapes"]))
+    with pytest.raises(FileFormatError, match="level"):
+        scene_from_dict(document)
 
 
 def test_limits_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,6 +200,7 @@ def add(
     mass: Annotated[float | None, typer.Option(help="Kilograms; by default volume times 500 kg/m^3.")] = None,
     friction: Annotated[float | None, typer.Option(help="The friction coefficient of its surface.")] = None,
     max_error: Annotated[float, typer.Option(help="Millimetres by which a convex piece may lie outside.")] = 1.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds of processor time in which it is cut.")] = 120.0,
     robot: Annotated[str, typer.Option(metavar="NAME", help="The arm whose grasps are counted.")] = "panda",
     picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the object in its pieces.")] = None,
     as_json: AsJson = False,
@@ -220,7 +221,7 @@ def add(
             require_writable(file)
     with progress("cutting the mesh into convex pieces"):
         shape = MeshLoader().load(MeshSpec(mesh, (scale, scale, scale)))
-        shapes = in_pieces(AttachedShape(shape, friction=friction), max_error=1e-3 * max_error)
+        shapes = in_pieces(AttachedShape(shape, friction=friction), max_error=1e-3 * max_error, time_limit=time_limit)
     scene, report = _described(name, shapes, mass, robot)
     write_json_scene(scene, target)
     if picture is not None:
@@ -238,6 +239,7 @@ def add(
 
 def _described(name: str, shapes: Any, mass: float | None, robot: str) -> tuple[Any, dict[str, Any]]:
     """Return the scene of an object, and what is to be said about it."""
+    from tmkit.errors import SceneError
     from tmkit.formats import load_scene
     from tmkit.graph import Free, Inertia, SceneGraph
     from tmkit.manipulation.grasps.sampling import grasps_of
@@ -251,7 +253,11 @@ def _described(name: str, shapes: Any, mass: float | None, robot: str) -> tuple[
     share = 1.0 if mass is None else mass / inertia.mass
     inertia = Inertia(share * inertia.mass, inertia.center, matrix=share * inertia.matrix)
     faces = stable_faces(bare.set_inertia(name, inertia), name)
-    upright = next((face for face in faces if face.is_upright), *faces[:1])
+    if not faces:
+        raise SceneError(
+            f"'{name}' has no face on which it rests: its centre of mass is above none of its hull's facets"
+        )
+    upright = next((face for face in faces if face.is_upright), faces[0])
     pose = Pose([0.0, 0.0, upright.height]) @ upright.rotation
     scene = bare.set_inertia(name, inertia).set_pose(name, pose)
     hand = load_scene(f"{robot}_table").merge(scene.rename_frame("world", "world of the object"))

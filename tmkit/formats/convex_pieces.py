@@ -1,9 +1,10 @@
 """Concave meshes in convex pieces: what planner, checker and simulators take instead of the hull.
 
-CoACD cuts the mesh (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware
-concavity and tree search", 2022). Its threshold bounds no distance, and lowering it makes many pieces where few are
-needed: so each piece that lies outside the mesh by more than the bound is cut in two across the axis that helps most,
-until none does.
+A mesh whose hull is right within the bound is that hull, and so is each closed part of a mesh. CoACD cuts the rest
+(Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware concavity and tree search",
+2022). Its threshold bounds no distance, and lowering it makes many pieces where few are needed: so each piece that lies
+outside the mesh by more than the bound is cut in two across the axis that helps most, until none does. Where that makes
+too many, neighbours whose hull is right are made one.
 
 Invariants: the pieces hold every triangle of the mesh, and no point of their surfaces, tried every few millimetres, is
 farther outside the mesh than the bound. The same mesh has the same pieces; they are remembered on the disk.
@@ -13,10 +14,14 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import resource
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import combinations, compress
 from typing import Any
 
 import numpy as np
@@ -33,6 +38,7 @@ Array = npt.NDArray[np.float64]
 
 MAX_ERROR = 0.001  # metres by which a piece lies outside the mesh at most
 MAX_PIECES = 64  # pieces of a mesh at most
+_MOST_BEFORE = 4  # times as many pieces may there be before neighbours are merged
 _THRESHOLD = 0.05  # of CoACD, its default
 _SPACING = 0.006  # metres between the points of a piece at which its distance is tried
 _WINDING = 0.5  # around a point inside a mesh the triangles wind once, around one outside not at all
@@ -40,7 +46,9 @@ _MOST_POINTS = 500_000  # of the surface among which the nearest is looked for
 _BALL = 1e-6  # metres of the ball by which distances are measured
 _AT_ONCE = 200_000  # points times triangles
 _COACD = """
+import resource
 import sys
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2])))
 import coacd
 import numpy as np
 coacd.set_log_level("error")
@@ -60,7 +68,7 @@ def convex_pieces(
         mesh: triangles, which need not be watertight.
         max_error: metres by which a piece may lie outside the mesh.
         max_pieces: pieces at most.
-        time_limit: seconds after which a mesh is given up.
+        time_limit: seconds of processor time after which a mesh is given up.
 
     Raises:
         ShapeError: not a mesh, or too many pieces or seconds would be needed.
@@ -71,7 +79,7 @@ def convex_pieces(
     cache, key = SceneCache.of_user(), key_of("pieces", mesh.digest, max_error, max_pieces)
     found = cache.get(key) if cache else None
     if found is None:
-        pieces = _pieces_of(mesh, max_error, max_pieces, time.monotonic() + time_limit)
+        pieces = _pieces_of(mesh, max_error, max_pieces, _spent() + time_limit)
         scene = SceneGraph().add_frame("pieces", "world", shapes=[AttachedShape(piece) for piece in pieces])
         if cache:
             cache.put(key, scene, (), ())
@@ -99,43 +107,87 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
         raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
     measure, name = _Error(mesh, whole.triangles, max_error), mesh.source or "the mesh"
-    late = f"cutting {name} into convex pieces took too long; allow a larger max_error or time_limit"
+    late = ShapeError(f"cutting {name} into convex pieces took too long; allow a larger max_error or time_limit")
+
+    def is_right(hull: Any) -> bool:
+        if _spent() > deadline:
+            raise late
+        return measure(hull) <= max_error
+
     done: list[Any] = []
-    parts = _first_cuts(whole, deadline - time.monotonic(), name, late)
-    pending: list[Any] = [trimesh.convex.convex_hull(vertices) for vertices in reversed(parts)]
-    while pending:
-        if len(pending) + len(done) > max_pieces:
-            raise ShapeError(
-                f"{name} needs more than {max_pieces} convex pieces to be right within {1e3 * max_error:g} mm; "
-                "allow a larger max_error or more max_pieces"
-            )
-        if time.monotonic() > deadline:
-            raise ShapeError(late)
+    pending: list[Any] = [trimesh.convex.convex_hull(whole)]
+    if not is_right(pending[0]):  # closed parts that are convex stay as they are
+        parts = list(whole.split(only_watertight=False))
+        hulls = [_hull_of(part) if part.is_watertight else None for part in parts]
+        is_done = [hull is not None and is_right(hull) for hull in hulls]
+        done = list(compress(hulls, is_done))
+        rest = [part for part, is_made in zip(parts, is_done, strict=True) if not is_made]
+        first = trimesh.util.concatenate(rest) if done and rest else whole
+        pending = _first_cuts(first, deadline - _spent(), late) if rest else []
+    while pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
         hull = pending.pop()
-        if measure(hull) <= max_error:
+        if is_right(hull):
             done.append(hull)
         else:
             pending += min(_cuts(whole, hull), key=lambda halves: round(sum(map(measure, halves)), 9))
+    if not pending:
+        done = _merged(done, max_pieces, max_error, is_right)
+    if pending or len(done) > max_pieces:
+        raise ShapeError(
+            f"{name} needs more than {max_pieces} convex pieces to be right within {1e3 * max_error:g} mm; "
+            "allow a larger max_error or more max_pieces"
+        )
     return tuple(
         Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=f"{mesh.source}#piece={number}")
         for number, hull in enumerate(done)
     )
 
 
-def _first_cuts(whole: Any, seconds: float, name: str, late: str) -> list[Array]:
-    """Return the vertices of the pieces that CoACD makes, in a process of its own: it cannot be asked to stop."""
+def _first_cuts(whole: Any, seconds: float, late: ShapeError) -> list[Any]:
+    """Return the hulls that CoACD makes, in a process of its own: it cannot be asked to stop; one where it fails."""
+    import trimesh
+
     with temporary_folder("pieces") as folder:
         np.savez(folder / "mesh.npz", vertices=whole.vertices, faces=whole.faces)
-        command = [sys.executable, "-P", "-c", _COACD, str(_THRESHOLD)]
-        try:
-            done = subprocess.run(tied(command), cwd=folder, timeout=seconds, capture_output=True, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise ShapeError(late) from error
-        if done.returncode:
-            why = (done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-            raise ShapeError(f"CoACD cannot cut {name}: {why}")
+        command = [sys.executable, "-P", "-c", _COACD, str(_THRESHOLD), str(math.ceil(max(seconds, 1.0)))]
+        code = subprocess.run(tied(command), cwd=folder, capture_output=True, check=False).returncode
+        if code in (-signal.SIGXCPU, -signal.SIGKILL):
+            raise late
+        if code:
+            return [trimesh.convex.convex_hull(whole)]
         with np.load(folder / "parts.npz") as parts:
-            return [parts[key] for key in parts.files]
+            return [trimesh.convex.convex_hull(parts[key]) for key in reversed(parts.files)]
+
+
+def _spent() -> float:
+    """Return the seconds of the processor's time of this process and of those that it started and that ended."""
+    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+
+def _merged(hulls: list[Any], most: int, near: float, is_right: Callable[[Any], bool]) -> list[Any]:
+    """Return hulls of which neighbours are made one, those first that add the least volume, until there are few."""
+    import trimesh
+
+    pool, number = dict(enumerate(hulls)), len(hulls)
+    queue: list[tuple[float, int, int, Any]] = []
+
+    def offer(pairs: Iterable[tuple[int, int]]) -> None:
+        for a, b in pairs:
+            (low, high), (other_low, other_high) = pool[a].bounds, pool[b].bounds
+            if np.all(low <= other_high + near) and np.all(other_low <= high + near):
+                hull = trimesh.convex.convex_hull(np.concatenate([pool[a].vertices, pool[b].vertices]))
+                heappush(queue, (round(hull.volume - pool[a].volume - pool[b].volume, 15), a, b, hull))
+
+    if len(pool) > most:
+        offer(combinations(pool, 2))
+    while queue and len(pool) > most:
+        _, a, b, hull = heappop(queue)
+        if a in pool and b in pool and is_right(hull):
+            del pool[a], pool[b]
+            pool[number] = hull
+            offer([(other, number) for other in pool if other != number])
+            number += 1
+    return list(pool.values())
 
 
 def _cuts(whole: Any, hull: Any) -> Iterator[list[Any]]:

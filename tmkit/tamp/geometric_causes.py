@@ -4,6 +4,8 @@
   every grasp. It is proved, since the arm only adds obstacles, unless it holds of the convex hulls of meshes alone.
 * *No way from the start*: the arm reaches few of the configurations drawn from all that it can do, so it is enclosed by
   what stands on the straight ways there. It rests on searches with a budget: no proof.
+* *Hand in the support*: at every pose at which an object would be put down, the hand that holds it is in what stands
+  still, such as the tray below a cup that is held by its rim and turned over. It rests on the poses that were tried.
 * *Narrow gaps*: at each grasp a finger meets a neighbour that is nearer to the object than the finger is thick there,
   and none of these has a free grasp before another is moved. Measured of the hand alone
   (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler: no proof.
@@ -33,6 +35,7 @@ from tmkit.manipulation.samplers import Sampling
 from tmkit.motion import CollisionRules, CollisionWorld, MotionPlanner, PathQuery, PathStatus
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import outline, reach, solids_of
+from tmkit.plans.failures import FailureKind
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames, pair_distance
 from tmkit.robots.mechanisms import moved_frames
@@ -50,6 +53,7 @@ _OBJECTS = 3  # objects of which it is asked whether the hand has room
 _CLEARANCE = 0.002  # metres that a finger keeps on both sides together, and more
 _ALIKE = 1e-4  # metres by which gaps may differ and count as equal
 _END = 0.001  # metres from the end of a finger at which it is measured
+_UNREACHED = (FailureKind.OUT_OF_REACH, FailureKind.NO_CONFIGURATION, FailureKind.NO_CHOICE)
 _FROM_SIDE = Pose([0.0, 0.0, 0.0], [-0.5, -0.5, -0.5, 0.5])  # turns the axes y, z, x of a tool to x, y, z
 
 
@@ -90,6 +94,7 @@ def find_causes(
         if not is_over()
     )
     found.append(next((cause for cause in gaps if cause is not None), None))  # of neighbours it is the same
+    found.append(hand_in_support(log, {name: arm.manipulator for name, arm in arms.items()}, first))
     return tuple(cause for cause in found if cause is not None)
 
 
@@ -156,6 +161,33 @@ def no_room_for_hand(
     return (
         f"{tried} with {_named(bodies)}, which never {moves}: the open hand alone collides, at the grasp or on its "
         f"straight approach{always}{hulls_only}"
+    )
+
+
+def hand_in_support(log: FailureLog, manipulators: Mapping[str, Manipulator], first: str) -> str | None:
+    """Return that a hand is in what never moves wherever it would put an object; None if at one place it is not.
+
+    Args:
+        first: name of the arm of actions that name none.
+    """
+    bodies, places, object = Counter[str](), 0, None
+    for record in (record for records in log.records.values() for record in records):
+        scene, arm, failure = record.scene, manipulators[record.arm or first], record.failure
+        if record.object is None or scene.parent(record.object) != arm.tip or failure.kind in _UNREACHED:
+            continue
+        hand = {arm.tip, *scene.subtree(arm.tip)}.difference(scene.subtree(record.object), [record.object])
+        contacts = () if failure.q is None or failure.is_of_way else CollisionWorld(scene).contacts(failure.q)
+        pairs = [{contact.frame_a, contact.frame_b} for contact in contacts]
+        met = {frame for pair in pairs if pair & hand for frame in pair - hand if _is_still(scene, frame)}
+        if not met.difference(movable_frames(scene)):
+            return None
+        bodies.update(met.difference(movable_frames(scene)))
+        places, object = places + 1, record.object
+    if object is None:
+        return None
+    return (
+        f"at each of {places} poses for '{object}', the hand that would put it down is in {_named(bodies)}, "
+        "however the arm gets there: hold it from elsewhere, or put it where there is room for the hand"
     )
 
 

@@ -137,7 +137,17 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
         turned = face.rotation.apply(np.asarray(hull.vertices))
         assert turned[:, 2].min() == pytest.approx(-face.height, abs=1e-9)
         assert face.outline.depth(face.rotation.apply(centre)[:2])[0] == pytest.approx(face.margin)
-    assert len(stable_faces(scene, "block", least_margin=0.01)) == sum(face.margin >= 0.01 for face in found)
+    wide, narrow = (sum(face.margin >= margin for face in found) for margin in (0.01, 0.001))
+    assert len(stable_faces(scene, "block", least_margin=0.01)) == (wide or narrow)
+
+
+def test_what_is_round_everywhere_rests_on_its_largest_facets() -> None:
+    """A ball of small facets has none with the usual margin; it is put on those that it has."""
+    ball = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
+    scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Mesh(ball.vertices, ball.faces))])
+    found = stable_faces(scene, "block")
+    assert len(found) > 100
+    assert all(0.0002 <= face.margin < 0.002 for face in found)
 
 
 def test_what_cannot_rest_is_refused() -> None:

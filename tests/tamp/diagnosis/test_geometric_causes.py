@@ -17,6 +17,7 @@ from tmkit.graph import AttachedShape, Box, Mesh, Prismatic, SceneGraph
 from tmkit.manipulation import Samplers, Sampling, grasps_of
 from tmkit.motion import CollisionRules, RrtConnect
 from tmkit.motion.regions.solids import solid_points
+from tmkit.plans import ObjectAt
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.tamp.geometric_causes import enclosed_arm, narrow_gap, no_room_for_hand
 
@@ -218,3 +219,16 @@ def test_plan_names_the_gap() -> None:
         problem.scene, domain="kitchen", goal=problem.goal, max_iterations=1, suggest=False, skeletons_per_iteration=1
     )
     assert result.explanation.startswith("No plan found. Likely cause: all 48 grasps of 'target' need a gap")
+
+
+def test_a_hand_that_would_be_in_the_support_is_told() -> None:
+    """A bowl that is held by its rim cannot be put upside down on a tray: the hand would be below it."""
+    scene = tk.load_scene("panda_table", "dishes")
+    for other in ("mug", "bottle", "box", "pan"):
+        scene = scene.remove_frame(other, subtree=True)
+    pose = tk.Pose.from_rpy([0.0, 0.0, 0.061], [math.pi, 0.0, 0.4])
+    goal = ["(handempty)", ObjectAt("bowl", pose, relative_to="tray", metres=0.02, radians=0.5)]
+    result = tk.plan(scene, domain="kitchen", goal=goal, robot="panda", seed=0, max_iterations=2)
+    assert result.plan is None
+    assert "poses for 'bowl', the hand that would put it down is in 'table' and 'tray'" in result.explanation
+    assert "hold it from elsewhere" in result.explanation

@@ -21,7 +21,8 @@ import numpy as np
 from tmkit import graph
 from tmkit._support.source_location import reported
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.spec.model import JointSpec
+from tmkit.formats.spec.build import mesh_in_pieces
+from tmkit.formats.spec.model import PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph.stamps import Stamped
 from tmkit.spatial import Pose
@@ -78,9 +79,9 @@ def attributes_from_dict(node: JsonNode) -> Json | None:
 
 
 def frame_from_dict(
-    node: JsonNode, shapes: Mapping[str, graph.Shape], sources: list[graph.NoiseSource]
+    node: JsonNode, shapes: Mapping[str, graph.Shape], sources: list[graph.NoiseSource], *, in_file: bool
 ) -> graph.FrameSpecification:
-    """Return the frame of a JSON object."""
+    """Return the frame of a JSON object; only those in files may have meshes cut, which takes long."""
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
     node.only(*known, "attribute_stamps", "twist")
     parent = node.get("parent")
@@ -90,7 +91,7 @@ def frame_from_dict(
         node.get("name").name(), None if parent.value is None else parent.name(),
         pose=pose_from_dict(node.get("pose")), joint=joint_from_dict(node.get("joint")), body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
-        shapes=[_attached_from_dict(item, shapes) for item in node.get("shapes").items()],
+        shapes=[part for item in node.get("shapes").items() for part in _attached_from_dict(item, shapes, in_file)],
         inertia=inertia_from_dict(node.get("inertia")),
         attributes=attributes_from_dict(node),
         twist=twist_from_dict(node.get("twist")) if moves else None,
@@ -165,7 +166,9 @@ def _attached_to_dict(part: graph.AttachedShape) -> Json:
     }  # fmt: skip
 
 
-def _attached_from_dict(node: JsonNode, shapes: Mapping[str, graph.Shape]) -> graph.AttachedShape:
+def _attached_from_dict(
+    node: JsonNode, shapes: Mapping[str, graph.Shape], in_file: bool
+) -> Sequence[graph.AttachedShape]:
     node.only("collision", "color", "friction", "level", "pose", "shape", "stamp", "visual")
     digest = node.get("shape").text()
     if digest not in shapes:
@@ -173,14 +176,16 @@ def _attached_from_dict(node: JsonNode, shapes: Mapping[str, graph.Shape]) -> gr
     color = None if node.get("color").value is None else node.get("color").numbers(4)
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
     friction = None if node.get("friction").value is None else node.get("friction").number()
-    level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
+    levels = (*COLLISION_LEVELS, PIECES) if in_file else COLLISION_LEVELS
+    level = node.get("level").one_of(levels) if "level" in node.table() else None
     stamp = node.get("stamp").number() if "stamp" in node.table() else None
     pose = pose_from_dict(node.get("pose"))
     with reported(node):
-        return graph.AttachedShape(
-            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level,
-            stamp=stamp,
+        part = graph.AttachedShape(
+            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction,
+            level=None if level == PIECES else level, stamp=stamp,
         )  # fmt: skip
+        return (part,) if level != PIECES else mesh_in_pieces(part)
 
 
 def numbers_to_list(values: Any) -> list[float]:

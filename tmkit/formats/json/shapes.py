@@ -4,7 +4,7 @@ A shape stands under its content digest, which is checked when it is read: a fil
 key that is no digest (32 hexadecimal digits) is a name chosen by the author of a handwritten file, and is not checked.
 
 * A mesh is written by the ``package://`` URI it came from when that still leads to the same content, else with its
-  arrays.
+  arrays. By hand, it may be a ``file`` beside the scene with a ``scale`` (1 by default).
 * A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or omitted: the default
   of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
 * Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows,
@@ -31,7 +31,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.mesh.meshes import MeshLoader, mesh_of_source
+from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec, mesh_of_source
 from tmkit.formats.mesh.package_uris import install_hint
 from tmkit.formats.spec.values import primitive
 from tmkit.graph import HeightField, Mesh, Plane, PointCloud, Shape
@@ -188,6 +188,7 @@ def _first_line(error: Exception) -> str:
 _KINDS = ("box", "capsule", "cone", "cylinder", "height_field", "mesh", "plane", "point_cloud", "sphere")
 _DIGEST = re.compile("[0-9a-f]{32}")
 
+_Read = TypeVar("_Read")
 Json = dict[str, Any]
 
 
@@ -236,7 +237,7 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
 
 def _read(kind: str, node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
     if kind == "mesh":
-        return _mesh_from_dict(node, loader)
+        return _mesh_from_dict(node, loader, folder)
     if kind == "point_cloud":
         return _cloud_from_dict(node, loader, folder)
     if kind == "height_field":
@@ -282,7 +283,15 @@ def _from_source(source: str, loader: MeshLoader) -> Shape | None:
     return None if mesh is None else loader.load(mesh)
 
 
-def _mesh_from_dict(node: JsonNode, loader: MeshLoader) -> Shape:
+def _mesh_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
+    if "file" in node.table():
+        node.only("file", "kind", "scale")
+        scale = node.get("scale").number() if "scale" in node.table() else 1.0
+
+        def read(path: Path, **_: object) -> Shape:
+            return loader.load(MeshSpec(path, (scale, scale, scale)))
+
+        return _from_file(node.get("file"), loader, folder, read)[0]
     source = node.get("source").text()
     if "vertices" not in node.table():
         node.only("kind", "source")
@@ -331,8 +340,8 @@ def _source(node: JsonNode) -> str:
 
 
 def _from_file(
-    node: JsonNode, loader: MeshLoader, folder: Path | None, read: Callable[..., Array]
-) -> tuple[Array, str]:
+    node: JsonNode, loader: MeshLoader, folder: Path | None, read: Callable[..., _Read]
+) -> tuple[_Read, str]:
     """Return what a file holds that a scene names, and its name without folders."""
     uri = node.text()
     if folder is None:

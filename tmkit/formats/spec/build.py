@@ -235,13 +235,19 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
 
 
 def _pieces_of(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
-    """Return a shape, or a mesh that collides in its convex pieces where the file wants that."""
-    if spec.level != PIECES or not part.collision or part.shape.kind != "mesh":
+    if spec.level != PIECES:
+        return (part,)
+    with reported(spec.place):
+        return mesh_in_pieces(part)
+
+
+def mesh_in_pieces(part: AttachedShape) -> Sequence[AttachedShape]:
+    """Return a mesh that collides in its convex pieces, beside itself as it is drawn; any other shape as it is."""
+    if not part.collision or part.shape.kind != "mesh":
         return (part,)
     from tmkit.formats.convex_pieces import in_pieces
 
-    with reported(spec.place):
-        return in_pieces(part)
+    return in_pieces(part)
 
 
 def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:

@@ -32,6 +32,7 @@ from tmkit.spatial.plain import plain_numbers
 LEAST_MARGIN = 0.002
 """Metres by which the centre of mass must be inside a face for the face to count."""
 
+_BARELY = 0.1  # of the margin that counts where no face has more
 _COPLANAR = cos(1e-3)  # of the angle between the normals of triangles of one facet
 _SAME_HEIGHT = 1e-5  # metres between the corners of one facet, across it
 _ROUND_WITHIN = 1e-4  # metres by which a round object's height may differ from turn to turn
@@ -79,7 +80,8 @@ def stable_faces(
         scene: the scene.
         object: frame of the object.
         q: (n_joints,) configuration; None where the object has no joints.
-        least_margin: metres that the centre of mass must be inside a face.
+        least_margin: metres that the centre of mass must be inside a face; a tenth of it where no face has that, as
+            those of rounded meshes, on which the object may rock.
 
     Raises:
         SceneError: the object has no collision shape, or a plane.
@@ -90,7 +92,8 @@ def stable_faces(
         what = "has no collision shape" if not solids else "has a plane"
         raise SceneError(f"object '{object}' {what}, so it cannot rest on anything", frame=object)
     found = _ordered_faces(solids, centre_of_mass(scene, object, q=q).tobytes())
-    return tuple(face for face in found if face.is_rolling or face.margin >= least_margin)
+    kept = tuple(face for face in found if face.is_rolling or face.margin >= least_margin)
+    return kept or tuple(face for face in found if face.margin >= _BARELY * least_margin)
 
 
 @functools.lru_cache(maxsize=_MOST_KNOWN)
