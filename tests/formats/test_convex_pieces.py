@@ -149,7 +149,7 @@ def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
     scene = scene.add_frame("cup", "table", pose=Pose([0, 0, 0.025]), joint=tk.Free(), shapes=cup)
     found = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
     assert len(found) >= 8
-    assert all(grasp.width < 0.006 for grasp in found)
+    assert all(grasp.width < 0.008 for grasp in found)  # flat pads across a round wall, and pieces a little thicker
     assert all(grasp.name.startswith("between points") for grasp in found)
 
 
