@@ -81,7 +81,7 @@ _core._register(
     errors=vars(_errors),
     argument_error=_argument_error,
     result=_Result,
-    tree_html=_imported_when_called("tmkit.graph.display", "tree_html"),
+    tree_html=_imported_when_called("tmkit.graph.display.html", "tree_html"),
     attribute_map=_imported_when_called("tmkit.graph.attributes", "attribute_map"),
     attribute_text=_imported_when_called("tmkit.graph.attributes", "attribute_text"),
 )

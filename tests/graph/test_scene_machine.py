@@ -18,7 +18,7 @@ from support.scene_model import RefusedError, SceneModel
 
 from tmkit.errors import DisconnectedError, TmkitError
 from tmkit.graph import SceneEdit, SceneGraph, diff
-from tmkit.graph.stamps import stamped_attributes
+from tmkit.graph.traversal import stamped_attributes
 
 Version = tuple[SceneGraph, SceneModel]
 

@@ -14,7 +14,7 @@ from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, SceneGraph
 from tmkit.robots import InferredArmStatus, infer_arm, load_manipulator
-from tmkit.robots.mount_hand import mount_hand
+from tmkit.robots.hands import mount_hand
 from tmkit.spatial import Pose
 from tmkit.tamp import validate_plan
 from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick

@@ -31,7 +31,7 @@ from tmkit.plans import Plan, Schedule
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose
 from tmkit.tamp import ImprovementProgress, PlanningProgress, parts, plan_cost, schedule_plan
-from tmkit.visualization.plan_timeline import plan_timeline, timeline_document
+from tmkit.visualization.page import plan_timeline, timeline_document
 
 LEFT = GANTRY.prefixed("l_")
 ARMS = (replace(GANTRY, ready={**GANTRY.ready, "y": -0.35}), replace(LEFT, ready={**LEFT.ready, "l_y": 0.35}))

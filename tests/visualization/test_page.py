@@ -9,7 +9,7 @@ from support.browser import distance, drawn_poses, open_page
 import tmkit as tk
 from tmkit.errors import ArgumentError, OutputError
 from tmkit.visualization import save_html
-from tmkit.visualization.plan_timeline import plan_timeline
+from tmkit.visualization.page import plan_timeline
 
 pytest.importorskip("viser")
 

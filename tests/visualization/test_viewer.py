@@ -19,7 +19,7 @@ from support.unsure_blocks import unsure_blocks
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, ConfigurationError, MissingExtraError, OutputError
-from tmkit.graph.joint_histories import add_joint_values
+from tmkit.graph.moments import add_joint_values
 from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization import LatestScene, Viewer, enable_notebook

@@ -561,7 +561,7 @@ def m_blob(size: int) -> bytes:
 
 def server_waiter() -> Any:
     """Return a request that waits for long."""
-    from tmkit.world.service.following import Waiter
+    from tmkit.world.service.access import Waiter
 
     return Waiter(0, m.Follow(b"", 0, 60.0, 60.0), [].append)
 

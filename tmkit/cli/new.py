@@ -133,7 +133,7 @@ class _Assistant:
 
     def infer(self) -> InferredArm:
         """Infer the arm, and print what speaks for it."""
-        from tmkit.robots.mount_hand import mount_hand
+        from tmkit.robots.hands import mount_hand
 
         scene = self.loaded
         hand = None if self.hand is None else self.load(self.hand)

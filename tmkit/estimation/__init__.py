@@ -13,23 +13,18 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit._support.results import ConvergenceStatus as ConvergenceStatus, GateStatus as GateStatus
-    from tmkit.estimation.association import associate as associate
     from tmkit.estimation.compliance import (
         ComplianceModel as ComplianceModel, Deflection as Deflection, LinearCompliance as LinearCompliance,
         apply_compliance as apply_compliance, beam_compliance as beam_compliance, joint_compliance as joint_compliance,
     )  # fmt: skip
-    from tmkit.estimation.gtsam import (
-        solution_from_gtsam as solution_from_gtsam,
-        solve_with_gtsam as solve_with_gtsam,
-        to_gtsam_graph as to_gtsam_graph,
-    )
     from tmkit.estimation.policies import (
         ByTag as ByTag, Estimate as Estimate, Fused as Fused, Latest as Latest, MinCovariance as MinCovariance,
-        ResolutionPolicy as ResolutionPolicy,
+        ResolutionPolicy as ResolutionPolicy, associate as associate,
     )  # fmt: skip
     from tmkit.estimation.pose_graph import (
         PoseFactor as PoseFactor, PoseGraph as PoseGraph, PoseGraphSolution as PoseGraphSolution,
-        pose_graph as pose_graph, solve_pose_graph as solve_pose_graph, write_back as write_back,
+        pose_graph as pose_graph, solution_from_gtsam as solution_from_gtsam, solve_pose_graph as solve_pose_graph,
+        solve_with_gtsam as solve_with_gtsam, to_gtsam_graph as to_gtsam_graph, write_back as write_back,
     )  # fmt: skip
     from tmkit.estimation.resolution import (
         GateResult as GateResult, Resolution as Resolution, ResolutionStatus as ResolutionStatus,

@@ -92,8 +92,7 @@ def apply_compliance(
         raise SceneError(f"iterations must be at least 1, not {iterations}")
     version = scene
     for _ in range(iterations):
-        deflections = model.deflections(version, q)
-        version = _deflected(scene, deflections, q)
+        version = _deflected(scene, model.deflections(version, q), q)
     return version
 
 
@@ -135,14 +134,13 @@ class LinearCompliance:
         self, compliances: Mapping[str, ArrayLike], *, gravity: ArrayLike = STANDARD_GRAVITY, fraction: float = 0.0,
         floor: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:  # fmt: skip
-        fraction = plain_number(fraction, "fraction")
-        if not (np.isfinite(fraction) and fraction >= 0.0):
-            raise SceneError(f"fraction must be a finite number and not negative, not {fraction}")
+        self.fraction = plain_number(fraction, "fraction")
+        if not (np.isfinite(self.fraction) and self.fraction >= 0.0):
+            raise SceneError(f"fraction must be a finite number and not negative, not {self.fraction}")
         self.gravity = np.array(plain_numbers(gravity, "gravity"))
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
             raise SceneError(f"gravity must be three finite numbers, not {np.array2string(self.gravity, threshold=8)}")
         self.gravity.flags.writeable = False
-        self.fraction = fraction
         self.compliances = {
             frame: checked_covariance(matrix, 6, what=f"the compliance of '{frame}'")
             for frame, matrix in compliances.items()
@@ -211,9 +209,6 @@ def _floor_of(frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None) -> 
         return None
     root = covariance_root(checked_covariance(given, 6, what=f"the floor of '{frame}'"))
     return (NoiseSource(root.shape[1], f"play of {frame}"), root) if root.shape[1] else None
-
-
-# ------------------------------------------------------------------------------------------------ compliance matrices
 
 
 def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:

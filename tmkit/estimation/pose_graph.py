@@ -17,21 +17,31 @@ design) cannot be said in it and are refused; so are edges and observations that
 would be infinite. ``scene.condition`` takes both.
 
 Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
+
+gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
+root) and ``BetweenFactorPose3``, its poses the initial ``gtsam.Values``; variable k has the key k. gtsam's errors are
+on the right as ours, with the rotation first: covariances are turned by :func:`tmkit.spatial.swap_linear_angular` on
+the way out and back. Whoever runs another optimiser of gtsam's on the graph takes its values back by
+``solution_from_gtsam``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import NoiseSource, SceneGraph
 from tmkit._support.results import IteratedEstimate
-from tmkit.errors import SceneError
+from tmkit.errors import MissingExtraError, SceneError
 from tmkit.graph import Observation, common_ancestor, observations, remove_observations
-from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian
+from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian, swap_linear_angular
 from tmkit.spatial.covariances import inverse_covariance, is_singular
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 Array = NDArray[np.float64]
 
@@ -155,10 +165,8 @@ def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> set[NoiseS
     for frame in frames:
         for source in _sources(scene, frame):
             if source in users:
-                raise SceneError(
-                    f"the errors of '{users[source]}' and '{frame}' have the source '{source.label}' in common, and a "
-                    "pose graph has independent factors: use scene.condition"
-                )
+                what = f"the errors of '{users[source]}' and '{frame}' have the source '{source.label}' in common"
+                raise SceneError(f"{what}, and a pose graph has independent factors: use scene.condition")
             users[source] = frame
     return set(users)
 
@@ -176,10 +184,8 @@ def _observation_factor(
     first, second = (_holder(scene, frame, index, root) for frame in (seen.relative_to, seen.frame))
     if first == second:
         raise SceneError(f"{seen}: the two are rigidly joined, so there is nothing to learn")
-    before, after = (
-        scene.pose(seen.relative_to, relative_to=first, q=q),
-        scene.pose(seen.frame, relative_to=second, q=q).inverse(),
-    )
+    before = scene.pose(seen.relative_to, relative_to=first, q=q)
+    after = scene.pose(seen.frame, relative_to=second, q=q).inverse()
     carry = adjoint(after.inverse())
     covariance = carry @ seen.pose.covariance @ carry.T
     pose = GaussianPose(before @ seen.pose.mean @ after, 0.5 * (covariance + covariance.T))
@@ -193,9 +199,6 @@ def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFact
             "infinitely in a pose graph: use scene.condition, or give that direction a variance"
         )
     return PoseFactor(first, second, pose, label)
-
-
-# ------------------------------------------------------------------------------------------------------------- solving
 
 
 def solve_pose_graph(graph: PoseGraph, *, max_iterations: int = 100, tolerance: float = 1e-11) -> PoseGraphSolution:
@@ -246,9 +249,6 @@ def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose])
     return information, gradient, cost
 
 
-# ------------------------------------------------------------------------------------------------------------- writing
-
-
 def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike | None = None) -> SceneGraph:
     """Return the version of a scene in which the frames of a pose graph stand as solved.
 
@@ -282,3 +282,80 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
             edit.set_pose(frame, scene.local_pose(frame) @ joint @ correction @ joint.inverse())
             edit.set_noise(frame, {source: root[6 * k : 6 * k + 6]})
     return remove_observations(edit.finish())
+
+
+def _gtsam() -> ModuleType:
+    try:
+        import gtsam
+    except ImportError:
+        raise MissingExtraError.of("pose graphs of gtsam need", "gtsam", "gtsam") from None
+    module: ModuleType = gtsam
+    return module
+
+
+def to_gtsam_graph(graph: PoseGraph) -> tuple[Any, Any]:
+    """Return ``gtsam.NonlinearFactorGraph`` and the initial ``gtsam.Values`` of a pose graph; variable k has the key k.
+
+    Raises:
+        MissingExtraError: gtsam is not installed.
+    """
+    gtsam = _gtsam()
+    factors, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
+    for factor in graph.factors:
+        pose, covariance, first, second = factor.pose.mean, factor.pose.covariance, factor.first, factor.second
+        if second == ROOT:  # gtsam's priors are of a variable relative to the root
+            inverse = factor.pose.inverse()
+            pose, covariance, first, second = inverse.mean, inverse.covariance, ROOT, first
+        noise = gtsam.noiseModel.Gaussian.Covariance(swap_linear_angular(covariance))
+        at = gtsam.Pose3(pose.as_matrix())
+        if first == ROOT:
+            factors.add(gtsam.PriorFactorPose3(second, at, noise))
+        else:
+            factors.add(gtsam.BetweenFactorPose3(first, second, at, noise))
+    for k, pose in enumerate(graph.poses):
+        values.insert(k, gtsam.Pose3(pose.as_matrix()))
+    return factors, values
+
+
+def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iterations: int = 0) -> PoseGraphSolution:
+    """Return what gtsam found, with the joint covariance of all variables.
+
+    Args:
+        graph: the pose graph.
+        factors: ``gtsam.NonlinearFactorGraph``, as :func:`to_gtsam_graph` made it.
+        values: ``gtsam.Values`` of an optimiser.
+        iterations: how many it took, for the record.
+
+    Raises:
+        MissingExtraError: gtsam is not installed.
+        SceneError: the values are not those of the graph.
+    """
+    gtsam = _gtsam()
+    if values.size() != len(graph.frames):
+        raise SceneError(f"the graph has {len(graph.frames)} variables, the values of gtsam {values.size()}")
+    keys = list(range(len(graph.frames)))
+    joint = gtsam.Marginals(factors, values).jointMarginalCovariance(gtsam.KeyVector(keys))
+    covariance = np.block([[swap_linear_angular(joint.at(a, b)) for b in keys] for a in keys])
+    poses = tuple(Pose.from_matrix(values.atPose3(k).matrix()) for k in keys)
+    even = 0.5 * (covariance + covariance.T)
+    return PoseGraphSolution(graph, poses, even, float(factors.error(values)), iterations, is_converged=True)
+
+
+def solve_with_gtsam(graph: PoseGraph, *, max_iterations: int = 100) -> PoseGraphSolution:
+    """Return the most probable poses of a graph, computed by gtsam's Levenberg-Marquardt optimizer.
+
+    Args:
+        graph: the pose graph.
+        max_iterations: maximal number of iterations.
+
+    Raises:
+        MissingExtraError: gtsam is not installed.
+    """
+    (factors, initial), gtsam = to_gtsam_graph(graph), _gtsam()
+    parameters = gtsam.LevenbergMarquardtParams()
+    parameters.setMaxIterations(max_iterations)
+    parameters.setRelativeErrorTol(1e-15)
+    parameters.setAbsoluteErrorTol(1e-15)
+    optimizer = gtsam.LevenbergMarquardtOptimizer(factors, initial, parameters)
+    values = optimizer.optimize()
+    return solution_from_gtsam(graph, factors, values, iterations=int(optimizer.iterations()))

@@ -62,10 +62,9 @@ class GateResult(Result):
         return f"GateResult({self.status.value}, {numbers}{', used' if self.is_used else ''})"
 
     def __str__(self) -> str:
-        if self.is_accepted:
-            return f"{self.estimate}: {'used' if self.is_used else 'not needed'}"
         beyond = f"squared distance {self.squared_distance:.4g} beyond {self.threshold:.4g}"
-        return f"{self.estimate}: rejected, {beyond}"
+        accepted = "used" if self.is_used else "not needed"
+        return f"{self.estimate}: {accepted if self.is_accepted else f'rejected, {beyond}'}"
 
 
 class ResolutionStatus(StrEnum):
@@ -97,9 +96,8 @@ class Resolution(Result):
     @property
     def used(self) -> tuple[Observation, ...]:
         """The observations in the new edge; those that were fused are no observations of the new version any more."""
-        return tuple(
-            dict.fromkeys(o for result in self.gate_results if result.is_used for o in result.estimate.observations)
-        )
+        used = (result.estimate.observations for result in self.gate_results if result.is_used)
+        return tuple(dict.fromkeys(one for seen in used for one in seen))
 
     @property
     def rejected(self) -> tuple[GateResult, ...]:
@@ -113,9 +111,6 @@ class Resolution(Result):
 
     def __str__(self) -> str:
         return "\n".join([f"'{self.frame}':", *(f"    {result}" for result in self.gate_results)])
-
-
-# ----------------------------------------------------------------------------------------------------------- resolving
 
 
 def resolve_observations(
@@ -150,11 +145,8 @@ def resolve_observations(
     chosen_from, distances = _agreeing(table, probability)
     chosen = list(policy.choose([table.estimates[k] for k in chosen_from])) if chosen_from else []
     members = [k for k in chosen_from if table.estimates[k] in chosen]
-    gate_results = tuple(
-        GateResult(estimate, k in chosen_from, k in members, *distances[k])
-        for k, estimate in enumerate(table.estimates)
-    )
-    return Resolution(_resolved(table, members), frame, gate_results)
+    results = [GateResult(one, k in chosen_from, k in members, *distances[k]) for k, one in enumerate(table.estimates)]
+    return Resolution(_resolved(table, members), frame, tuple(results))
 
 
 def _parent_of_body(scene: SceneGraph, frame: str) -> str | None:
@@ -179,15 +171,11 @@ _Path = tuple[_Look, ...]
 
 
 class _Table:
-    """All estimates, hung into a scratch copy of the scene: ``frames[k]`` stands as ``estimates[k]`` says.
-
-    An edge that an observation made (``add_fact``) is that observation, and no estimate beside it.
-    """
+    """All estimates, hung into a scratch copy: ``frames[k]`` stands as ``estimates[k]`` says."""
 
     def __init__(self, scene: SceneGraph, target: str, *, base: str, q: ArrayLike | None) -> None:
-        refusal = SceneError(
-            f"frame '{target}' is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
-        )
+        what = f"is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
+        refusal = SceneError(f"frame '{target}' {what}")
         self.scene = scene
         is_above = self._top(target) in (base, *scene.ancestors(base))
         if is_above and (scene.body(target) == scene.body(base) or joints_between(scene, base, scene.root(base))):
@@ -280,11 +268,8 @@ class _Table:
 
     def _copy(self, frame: str, seen: str, upper: str) -> str:
         """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
-        pose, noise = (
-            self.scene.pose(frame, relative_to=seen, q=self.q),
-            path_noise(self.scene, frame, relative_to=seen, q=self.q),
-        )
-        return self._hang(frame, upper, pose, noise, None)
+        pose = self.scene.pose(frame, relative_to=seen, q=self.q)
+        return self._hang(frame, upper, pose, path_noise(self.scene, frame, relative_to=seen, q=self.q), None)
 
     def _hang(self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: _Path | None) -> str:
         number = 1
@@ -383,17 +368,14 @@ def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list
         if not any(against.values()):
             break
         # The one that contradicts most others, then by most; in doubt the older, and last the pose in the scene.
-        kept.remove(max(kept, key=lambda k: (len(against[k]), _rounded(sum(squared[k, m] for m in against[k])), k)))
+        sums = {k: float(f"{sum(squared[k, m] for m in against[k]):.{_DIGITS}g}") for k in kept}
+        kept.remove(max(kept, key=lambda k: (len(against[k]), sums[k], k)))
     distances = []
     for k in range(count):
         others = [m for m in kept if m != k]
         worst = max(others, key=lambda m: squared[k, m] - threshold[k, m], default=None)
         distances.append((0.0, math.inf) if worst is None else (float(squared[k, worst]), float(threshold[k, worst])))
     return kept, distances
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def _independent(table: _Table, members: Sequence[int]) -> list[int]:
@@ -420,10 +402,8 @@ def _resolved(table: _Table, members: Sequence[int]) -> SceneGraph:
     parent = str(table.scene.parent(table.frame))
     joint = table.scene.joint(table.frame).type
     if not keeps_edge and joint not in ("fixed", "free"):
-        raise SceneError(
-            f"frame '{table.frame}' is on a {joint} joint, whose value determines its pose: an observation can only be "
-            "fused into an uncertain edge there"
-        )
+        why = "whose value determines its pose: an observation can only be fused into an uncertain edge there"
+        raise SceneError(f"frame '{table.frame}' is on a {joint} joint, {why}")
     anchor, q = table.frames[members[0]], table.q
     fused = table.scratch
     for k in _independent(table, members)[1:]:

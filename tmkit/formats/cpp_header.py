@@ -13,7 +13,7 @@ import numpy as np
 
 from tmkit.graph import AttachedShape, EdgeNoise, Joint, NoiseSource, SceneGraph, Shape
 from tmkit.graph.attributes import attribute_text
-from tmkit.graph.stamps import stamped_attributes
+from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
 _LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")

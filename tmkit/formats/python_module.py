@@ -29,7 +29,7 @@ from tmkit.formats.cpp_header import cpp_of_scene
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
 from tmkit.graph import AttachedShape, EdgeNoise, Inertia, Joint, NoiseSource, SceneGraph, Shape, StampedPoses
 from tmkit.graph.attributes import attribute_text
-from tmkit.graph.stamps import Stamped, stamped_attributes
+from tmkit.graph.traversal import Stamped, stamped_attributes
 from tmkit.spatial import Pose
 
 _LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")

@@ -13,13 +13,12 @@ from typing import Any
 
 from pyrsistent import PMap, freeze, pmap, thaw
 
-from tmkit.graph.stamps import Stamped
+from tmkit.graph.traversal import Stamped
 
-_REMEMBERED = 1024
 _encoded = json.JSONEncoder(sort_keys=True, allow_nan=False, default=thaw).encode
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=1024)
 def attribute_map(text: str) -> PMap[str, Any]:
     """Return a JSON object as an immutable map, lists and objects in it too; its keys may hold control characters."""
     values: dict[str, Any] = json.loads(text, strict=False)

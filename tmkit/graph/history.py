@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pyrsistent import PList, plist
 
-from tmkit._core import SceneGraph
-from tmkit.errors import SceneError
+from tmkit._core import SceneGraph, diff
+from tmkit.errors import ConfigurationError, SceneError
+from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_number
 
 _Arguments = ParamSpec("_Arguments")
 _TEXT_LENGTH = 100  # of one edit in words
@@ -108,8 +111,6 @@ class SceneHistory:
         self._now = plist([HistoryEntry(0, "start", (), (), scene)])
         self._undone: PList[HistoryEntry] = plist()
 
-    # --- edits ----------------------------------------------------------------------------------------------------
-
     add_root = _Recorded(SceneGraph.add_root)
     add_frame = _Recorded(SceneGraph.add_frame)
     remove_frame = _Recorded(SceneGraph.remove_frame)
@@ -156,8 +157,6 @@ class SceneHistory:
         """
         return self._extended(edit, (), (), scene)
 
-    # --- the way back ---------------------------------------------------------------------------------------------
-
     def undo(self) -> SceneHistory:
         """Return the history one version back. O(1).
 
@@ -197,8 +196,6 @@ class SceneHistory:
             raise SceneError(f"this history has no version {number}: they are 0 to {history._last_number()}")
         return history
 
-    # --- what it says ---------------------------------------------------------------------------------------------
-
     @property
     def scene(self) -> SceneGraph:
         """The present version."""
@@ -223,13 +220,12 @@ class SceneHistory:
         """Return the versions as lines of text, at most ``count`` up to now (``>``) and as many that were undone."""
         before = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][::-1]
         after = [entry for entry, _ in zip(self._undone, range(count), strict=False)]
-        last = self._last_number()
-        width = len(str(last))
+        last, now = self._last_number(), self.number
         lines = [f"  ... {before[0].number} earlier"] if before[0].number else []
         for entry in (*before, *after):
-            lines.append(f"{'>' if entry.number == self.number else ' '} {entry.number:{width}} {entry.text}")
-            lines[-1] += "  (undone)" if entry.number > self.number else ""
-        shown = after[-1].number if after else self.number
+            lines.append(f"{'>' if entry.number == now else ' '} {entry.number:{len(str(last))}} {entry.text}")
+            lines[-1] += "  (undone)" if entry.number > now else ""
+        shown = after[-1].number if after else now
         lines += [f"  ... {last - shown} more undone"] if last > shown else []
         return "\n".join(lines)
 
@@ -244,13 +240,10 @@ class SceneHistory:
     def __hash__(self) -> int:
         return hash((self.number, self.scene))
 
-    def __copy__(self) -> SceneHistory:
+    def __copy__(self, memo: object = None) -> SceneHistory:
         return self
 
-    def __deepcopy__(self, memo: object) -> SceneHistory:
-        return self
-
-    # --- inside ---------------------------------------------------------------------------------------------------
+    __deepcopy__ = __copy__
 
     @staticmethod
     def _made(now: PList[HistoryEntry], undone: PList[HistoryEntry]) -> SceneHistory:
@@ -277,9 +270,7 @@ def _kept(value: object) -> object:
         return _kept(value.tolist())
     if isinstance(value, Mapping):
         return tuple((key, _kept(item)) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(_kept(item) for item in value)
-    return value
+    return tuple(map(_kept, value)) if isinstance(value, list | tuple) else value
 
 
 def _words(value: object) -> str:
@@ -290,3 +281,58 @@ def _words(value: object) -> str:
         shown = [_words(item) for item in value[:_ITEMS_SHOWN]] + (["..."] if len(value) > _ITEMS_SHOWN else [])
         return f"[{', '.join(shown)}]"
     return repr(value)
+
+
+_EDGE_FIELDS = {"parent", "pose", "joint"}
+_WORTH_A_SWEEP = 8  # frames whose poses a sweep gives in the time of one pose that is computed alone
+
+
+def moved_frames(
+    a: SceneGraph, b: SceneGraph, *, q: ArrayLike | None = None, metres: float = 0.0, radians: float = 0.0
+) -> tuple[str, ...]:
+    """Return the frames of both versions that stand elsewhere relative to their root in ``b`` than in ``a``.
+
+    Frames are matched by id, so one that was renamed is still the same; names are those in ``b``, in insertion order. A
+    frame that came to stand in another tree has moved. O(depth log n) for each frame below a change; O(n) at most.
+
+    Args:
+        a: the one version.
+        b: the other, made from ``a`` or from the same scene as ``a``.
+        q: configuration (n_joints,) of both; may be omitted if they have no joints.
+        metres: a frame whose origin is no farther off has not moved, ...
+        radians: ... when it is not turned by more than this, either.
+
+    Raises:
+        SceneError: the versions have different joints: one configuration does not fit both.
+        ConfigurationError: q is missing or has the wrong length.
+    """
+    if a.joint_names != b.joint_names:
+        raise SceneError("the two versions have different joints, so one configuration does not speak of both")
+    if q is None and b.joint_names:
+        raise ConfigurationError("the scenes have joints, so moved_frames() needs a configuration q")
+    values = b.configuration({}, base=q)  # refuses another length
+    metres, radians = plain_number(metres, "metres"), plain_number(radians, "radians")
+    candidates: dict[str, int] = {}  # frames below changed edges, with their ids
+    for frame in diff(a, b).frames:
+        if frame.before is None or frame.after is None or _EDGE_FIELDS.isdisjoint(frame.fields):
+            continue
+        if frame.after.name not in candidates:
+            candidates |= {name: b.frame_id(name) for name in b.subtree(frame.after.name)}
+    before, after = (_poses(scene, values, len(candidates)) for scene in (a, b))
+    moved: list[tuple[int, str]] = []
+    for name, number in candidates.items():
+        old_name = a.frame_of_id(number)
+        if old_name is None:
+            continue
+        is_apart = a.frame_id(a.root(old_name)) != b.frame_id(b.root(name))
+        distance, angle = (0.0, 0.0) if is_apart else before(old_name).distance(after(name))
+        if is_apart or distance > metres or angle > radians:
+            moved.append((number, name))
+    return tuple(name for _, name in sorted(moved))
+
+
+def _poses(scene: SceneGraph, q: NDArray[np.float64], count: int) -> Callable[[str], Pose]:
+    """Return root_from_frame by name: one sweep over all frames where ``count`` of them are wanted and that is less."""
+    if count * _WORTH_A_SWEEP > len(scene):
+        return scene.at(q).pose
+    return lambda name: scene.pose(name, relative_to=scene.root(name), q=q)

@@ -59,7 +59,9 @@ def walk_nodes(
             continue
         kind, name = node
         is_frame = kind == "frame"
-        for below in _nodes(scene.children(name), placed.get(name, ())) if is_frame else _members(scene.group(name)):
+        for below in (
+            nodes_of(scene.children(name), placed.get(name, ())) if is_frame else members_of(scene.group(name))
+        ):
             if below not in levels:
                 levels[below] = levels[node] + 1
                 found.append(below)
@@ -81,9 +83,9 @@ def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> 
     kind, name = start = _checked(scene, node)
     holders: dict[SceneNode, list[SceneNode]] = {}
     for group in _groups(scene):
-        for member in _members(group):
+        for member in members_of(group):
             holders.setdefault(member, []).append(("group", group.name))
-        holders.setdefault(("group", group.name), []).extend(_nodes(group.parents, ()))
+        holders.setdefault(("group", group.name), []).extend(nodes_of(group.parents, ()))
     found: list[tuple[SceneNode, ...]] = []
     path: dict[SceneNode, None] = {}
     waiting = [iter([start])]  # what is above each node of the path and not tried yet
@@ -97,7 +99,7 @@ def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> 
         elif step not in path:
             path[step] = None
             parent = scene.parent(step[1]) if step[0] == "frame" else None
-            above = [*_nodes([] if parent is None else [parent], ()), *holders.get(step, ())]
+            above = [*nodes_of([] if parent is None else [parent], ()), *holders.get(step, ())]
             waiting.append(iter(above))
             if parent is None and (step[0] == "frame" or not above):
                 found.append(tuple(reversed(path)))
@@ -129,7 +131,7 @@ def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[Any, object]) -> 
         return all(any(is_key(key) and test(value) for key, value in attributes.items()) for is_key, test in tests)
 
     frames = [name for name in scene.frame_names if matches(scene.attributes(name))]
-    return tuple(_nodes(frames, (group.name for group in _groups(scene) if matches(group.attributes))))
+    return tuple(nodes_of(frames, (group.name for group in _groups(scene) if matches(group.attributes))))
 
 
 def _pattern(pattern: Any) -> Callable[[Any], bool]:
@@ -140,17 +142,16 @@ def _pattern(pattern: Any) -> Callable[[Any], bool]:
     return lambda text: isinstance(text, str) and match(text) is not None
 
 
-def _equality(wanted: object) -> Callable[[Any], bool]:
-    """Return the test whether a value is the same JSON: 1 is neither 1.0 nor true."""
-    text = attribute_text(SceneGraph().set_attribute("world", "value", wanted).attributes("world")["value"])
-    return lambda value: attribute_text(value) == text
-
-
 def _test(wanted: Any) -> Callable[[Any], bool]:
     if wanted is ...:
         return lambda _: True
-    is_pattern = isinstance(wanted, str) or hasattr(wanted, "fullmatch")
-    one = wanted if callable(wanted) else _pattern(wanted) if is_pattern else _equality(wanted)
+    if callable(wanted):
+        one = wanted
+    elif isinstance(wanted, str) or hasattr(wanted, "fullmatch"):
+        one = _pattern(wanted)
+    else:  # the same JSON: 1 is neither 1.0 nor true
+        text = attribute_text(SceneGraph().set_attribute("world", "value", wanted).attributes("world")["value"])
+        one = lambda value: attribute_text(value) == text  # noqa: E731
     return lambda value: one(value) or (isinstance(value, PVector) and any(map(one, value)))
 
 
@@ -213,12 +214,14 @@ def _groups(scene: SceneGraph) -> list[Group]:
     return [scene.group(name) for name in scene.group_names]
 
 
-def _nodes(frames: Iterable[str], groups: Iterable[str]) -> list[SceneNode]:
+def nodes_of(frames: Iterable[str], groups: Iterable[str]) -> list[SceneNode]:
+    """Return frames, then groups, as nodes."""
     return [*(("frame", name) for name in frames), *(("group", name) for name in groups)]
 
 
-def _members(group: Group) -> list[SceneNode]:
-    return _nodes(group.frames, group.groups)
+def members_of(group: Group) -> list[SceneNode]:
+    """Return the nodes that a group contains."""
+    return nodes_of(group.frames, group.groups)
 
 
 def _checked(scene: SceneGraph, node: str | SceneNode) -> SceneNode:

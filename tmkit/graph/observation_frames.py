@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
 from tmkit._core import Measurement, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph.error_queries import twist_covariance
+from tmkit.graph.traversal import twist_covariance
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.plain import plain_number
 
@@ -66,12 +66,10 @@ class Observation:
         """
         if self.kind in ("orientation", "twist"):
             raise SceneError(f"{self} is of its {self.kind} alone, which is no measurement", frame=self.frame)
-        mean, covariance = self.pose.mean, self.pose.covariance
+        frame, to, mean, covariance = self.frame, self.relative_to, self.pose.mean, self.pose.covariance
         if self.kind == "pose":
-            return Measurement.of_pose(self.frame, mean, relative_to=self.relative_to, covariance=covariance)
-        return Measurement.of_position(
-            self.frame, mean.translation, relative_to=self.relative_to, covariance=covariance[:3, :3]
-        )
+            return Measurement.of_pose(frame, mean, relative_to=to, covariance=covariance)
+        return Measurement.of_position(frame, mean.translation, relative_to=to, covariance=covariance[:3, :3])
 
     def __str__(self) -> str:
         what = "" if self.kind == "pose" else f" ({self.kind})"
@@ -137,14 +135,6 @@ def free_name(scene: SceneGraph, wanted: str) -> str:
     return name
 
 
-def _members(scene: SceneGraph, group: str) -> tuple[str, ...]:
-    """Return the frames of a group; none where there is no such group."""
-    try:
-        return scene.group(group).frames
-    except UnknownNameError:
-        return ()
-
-
 def observations(scene: SceneGraph, frame: str | None = None) -> tuple[Observation, ...]:
     """Return the observations in a version, in the order in which they came. O(log n) for each in it.
 
@@ -157,9 +147,9 @@ def observations(scene: SceneGraph, frame: str | None = None) -> tuple[Observati
     """
     if frame is not None and frame not in scene:
         raise UnknownNameError.of("frame", frame, scene.frame_names)
-    found = []
+    found, core = list[Observation](), cast("Any", scene)
     for name in scene.frames_of_class(CLASS):
-        seen = next(iter(_members(scene, name)), name)
+        seen = next(iter(scene.group(name).frames if core._has_group(name) else ()), name)
         if seen == name or frame not in (None, seen):  # a frame that went is observed no more
             continue
         given = scene.attributes(name)[CLASS]

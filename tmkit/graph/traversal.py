@@ -1,4 +1,4 @@
-"""Walks through a scene graph.
+"""Walks through a scene graph, and the stamps and errors of what lies along them.
 
 A walk goes down from a frame, and stops where it is told to; a chain leads from a frame down to another. The way
 between any two frames is ``scene.path``. Children come in insertion order. A walk holds the frames that wait, never the
@@ -9,11 +9,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
-from tmkit._core import SceneArrays, SceneGraph
-from tmkit.errors import SceneError, UnknownNameError
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import (
+    FrameSpecification,
+    Group,
+    NoiseSource,
+    SceneArrays,
+    SceneGraph,
+    common_stamps,
+    path_noise,
+    twist_noise,
+)
+from tmkit.errors import SceneError, StampError, UnknownNameError
 
 
 def walk(
@@ -147,3 +160,88 @@ def twist_path(scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: 
         frame, at = reached[at]
         path.append(frame)
     return tuple(reversed(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A value to set as an attribute, and when it was found: finite seconds on any clock."""
+
+    value: Any
+    stamp: float
+
+
+def stamped_attributes(owner: FrameSpecification | Group) -> dict[str, Any]:
+    """Return the attributes of a frame or a group as they can be set again, with their stamps."""
+    stamps = owner.attribute_stamps
+    return {key: Stamped(value, stamps[key]) if key in stamps else value for key, value in owner.attributes.items()}
+
+
+def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | None = None) -> float:
+    """Return the newest stamp at which all stamped edges between two frames have a pose, in seconds. O(depth log n).
+
+    It is the *latest common time* of ROS's tf2, a stamp for ``scene.pose``. Edges without stamped poses do not count.
+
+    Args:
+        scene: the scene.
+        frame: the first frame.
+        relative_to: the other frame; the root of its tree if omitted.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        StampError: no edge on the path has stamped poses, or two have none at a common time.
+    """
+    other = scene.root(frame) if relative_to is None else relative_to
+    known = common_stamps(scene, frame, other)
+    if known is None:
+        raise StampError(f"no edge between '{frame}' and '{other}' has stamped poses")
+    if known[0] <= known[1]:
+        return known[1]
+    edges = set(edges_between(scene, frame, other))  # which of them is the reason
+    stamped = [(found.stamps, name) for name in sorted(edges) if (found := scene.stamped_poses(name)) is not None]
+    if empty := [name for stamps, name in stamped if not len(stamps)]:
+        raise StampError(f"frame '{empty[0]}' has no stamped pose yet")
+    newest, last = min((stamps[-1], name) for stamps, name in stamped)
+    oldest, first = max((stamps[0], name) for stamps, name in stamped)
+    raise StampError(f"the newest pose of '{last}' is of {newest:g} s, the oldest of '{first}' of {oldest:g} s")
+
+
+def contributions(
+    scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None
+) -> tuple[tuple[NoiseSource, NDArray[np.float64]], ...]:
+    """Return the share of each source in the covariance of a relative pose. O(depth log n).
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+        relative_to: the frame relative to which its pose is; the root of its tree if omitted.
+        q: (n_joints,) configuration, radians or metres; needed where a joint is on the path.
+
+    Returns:
+        For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
+        frame: the shares sum to the covariance. A source whose effects cancel has none.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+    """
+    noise = path_noise(scene, frame, relative_to=relative_to, q=q)
+    maps = [] if noise is None else [(source, noise.map(source)) for source in noise.sources]
+    return tuple((source, matrix @ matrix.T) for source, matrix in maps)
+
+
+def twist_covariance(scene: SceneGraph | SceneArrays, frame: str) -> NDArray[np.float64]:
+    """Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
+
+    Zeros when exact or absent.
+
+    Args:
+        scene: the scene; or its arrays, for the writer.
+        frame: the frame.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+    noise = twist_noise(scene, frame)
+    return np.zeros((6, 6)) if noise is None else noise.covariance

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.relations.declared import declares as declares
-    from tmkit.relations.framed import Frame as Frame, FramedPose as FramedPose
+    from tmkit.relations.declared import Frame as Frame, FramedPose as FramedPose, declares as declares
     from tmkit.relations.json_form import from_dict as from_dict, to_dict as to_dict
     from tmkit.relations.operations import OPERATIONS as OPERATIONS, apply as apply
     from tmkit.relations.representation import Numbers as Numbers, Representation as Representation

@@ -21,10 +21,9 @@ import numpy as np
 
 from tmkit.errors import UnknownNameError
 from tmkit.relations import representations, semantic, semantics
-from tmkit.relations.notation import written
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic import SemanticRelation
-from tmkit.relations.semantics import Coord, Semantics
+from tmkit.relations.semantics import Coord, Semantics, written
 from tmkit.relations.violations import SemanticError, Violation
 
 _RELATIONS = (
@@ -147,6 +146,6 @@ def _representation(data: Any, known: Mapping[str, Any]) -> Any:
 
 
 def _held(value: Any, known: Mapping[str, Any]) -> Any:
-    if isinstance(value, Mapping):
-        return _representation(value, known) if "representation" in value else from_dict(value)
-    return value
+    if not isinstance(value, Mapping):
+        return value
+    return _representation(value, known) if "representation" in value else from_dict(value)

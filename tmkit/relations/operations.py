@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from tmkit.errors import UnknownNameError
 from tmkit.relations import rules
@@ -98,11 +98,7 @@ def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
         _refuse(name, relations)
 
 
-def _refuse(name: str, relations: tuple[Any, ...]) -> Any:
-    kinds = " and ".join(_kind(relation) for relation in relations) or "nothing"
-    raise SemanticError.of(name, [Violation(f"there is no {name} of these operands", kinds)])
-
-
-def _kind(relation: Any) -> str:
-    coord = relation.coord if isinstance(relation, SemanticRelation) else relation
-    return f"a {coord.relation}" if hasattr(coord, "relation") else repr(relation)
+def _refuse(name: str, relations: tuple[Any, ...]) -> NoReturn:
+    coords = [one.coord if isinstance(one, SemanticRelation) else one for one in relations]
+    kinds = [f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords]
+    raise SemanticError.of(name, [Violation(f"there is no {name} of these operands", " and ".join(kinds) or "nothing")])

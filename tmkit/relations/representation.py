@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -90,9 +91,7 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
 
 def seconds(dt: float) -> float:
     """Return a time in seconds, given so or as a quantity of :mod:`pint`; SemanticError where it is no finite time."""
-    if type(dt) is float and math.isfinite(dt):
-        return dt
-    return float(array_of(dt, (), "time", unit="s"))
+    return dt if type(dt) is float and math.isfinite(dt) else float(array_of(dt, (), "time", unit="s"))
 
 
 def elapsed(dt: float) -> float:
@@ -110,11 +109,10 @@ def _converted(quantity: Any, unit: str, what: str) -> Any:
     if not (hasattr(quantity, "magnitude") and hasattr(quantity, "to")):
         return quantity
     try:
-        converted: ArrayLike = quantity.to(unit or "dimensionless").magnitude
+        return quantity.to(unit or "dimensionless").magnitude
     except Exception as error:  # whatever the library of units raises for a wrong dimension
         rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
         raise SemanticError.of(what, [Violation(rule, f"{type(error).__name__}: {error}")]) from error
-    return converted
 
 
 def rotations() -> type[Rotation]:
@@ -152,3 +150,133 @@ def frozen(array: Vector) -> Vector:
     """Return an array as read-only."""
     array.flags.writeable = False
     return array
+
+
+class Plain:
+    """What most representations share: no constraint, equality of their arrays."""
+
+    relation: ClassVar[str]
+    is_settled: ClassVar[bool] = False  # whether the class alone, not its numbers, says which coordinates it allows
+    dimensions: ClassVar[int] = 0  # of the array of one relation; 0 where there are no batches
+
+    @property
+    def size(self) -> int | None:
+        """The number of relations in a batch; None where this is one."""
+        array = next(iter(vars(self).values()))
+        return len(array) if 0 < self.dimensions < array.ndim else None
+
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Create the representation from the numbers of its relation (:mod:`tmkit.relations.representation`).
+
+        Args:
+            numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are not checked.
+            like: one that settles what the numbers leave open: the sequence of Euler angles (ZYX by default), the axis
+                of what does not turn or is zero (x by default), the orientation or pose of a rate (the identity by
+                default, but the angles of Euler angle rates have to be given).
+
+        Raises:
+            SemanticError: the numbers do not determine it, as where two axes of Euler angles coincide, or are out of
+                its range.
+        """
+        return cls._of(numbers, like)
+
+    @classmethod
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+        """Return nothing: any coordinates will do."""
+        del coord
+        return ()
+
+
+class Multiplied(Plain):
+    """What is used by multiplying has to be expressed in its reference orientation frame."""
+
+    what: ClassVar[str]
+
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+        """Return whether the coordinate frame is not the reference orientation frame."""
+        if coord.coord == coord.ref_ori:
+            return []
+        free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
+        repair = f"express it there, or use a representation that allows it ({free})"
+        sides = f"coordinate frame {coord.coord}", f"reference orientation frame {coord.ref_ori}"
+        return [Violation(f"{cls.what} is expressed in its reference orientation frame", *sides, repair)]
+
+
+class OfFrames(Plain):
+    """What relates a frame to a frame: its points are the origins of its orientation frames."""
+
+    what: ClassVar[str]
+
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame."""
+        broken = []
+        for which, point, ori in (("", coord.point, coord.ori), ("reference ", coord.ref_point, coord.ref_ori)):
+            if point != ori:
+                repair = f"use vector and matrix, which allow any {which}point: represented_by(VectorAndMatrix)"
+                rule = f"the {which}point of {cls.what} is the origin of its {which}orientation frame"
+                broken.append(Violation(rule, f"{which}point {point}", f"{which}orientation frame {ori}", repair))
+        return broken
+
+
+class FrameToFrame(OfFrames, Multiplied):
+    """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
+
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
+            return ()
+        return [*super().broken_by(coord), *super(OfFrames, cls).broken_by(coord)]
+
+
+@dataclass(frozen=True, eq=False)
+class Vector3(Plain):
+    """Three numbers in a unit."""
+
+    vector: Vector
+    unit: ClassVar[str]
+    is_settled: ClassVar[bool] = True
+    dimensions = 1
+    called: ClassVar[str] = ""  # in messages; the relation by default
+
+    def __init__(self, vector: ArrayLike) -> None:
+        self.__dict__.update(vector=array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The vector."""
+        return (self.vector,)
+
+    @classmethod
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
+        return trusted(cls, vector=numbers[0])
+
+
+def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
+    """Return a read-only unit vector (length,), or vectors (N, length); SemanticError where a norm is not 1."""
+    made = array_of(values, (length,), what, is_batch=length == 4)
+    norms = np.atleast_1d(np.linalg.norm(made, axis=-1))
+    wrong = norms[np.abs(norms - 1.0) > ROTATION_TOLERANCE]
+    if len(wrong):
+        raise SemanticError.of(what, [Violation("its norm is 1", f"norm {wrong[0]:.9g}")])
+    return made
+
+
+def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) -> None:
+    """Refuse a vector of any length that is not orthogonal to a unit vector; the SemanticError gives their product."""
+    defect = abs(float(unit @ other))
+    if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(other))):
+        raise SemanticError.of(what, [Violation(f"{which} are orthogonal", f"their product is {defect:.3g}")])
+
+
+def quaternion_product(a: Vector, b: Vector) -> Vector:
+    """Return the Hamilton product of two quaternions (4,), vector part first."""
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])

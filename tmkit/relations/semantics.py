@@ -5,25 +5,114 @@ Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wr
 notation, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``; their ``repr`` is the notation
 again.
 
-The meaning of the fields, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter, "Geometric relations
-between rigid bodies (part 1)", IEEE RAM 20(1), 2013; ``docs/concepts/relations.md`` lists it. Forces and torques are
-those that act on ``body``, exerted by ``ref_body``; a torque and a wrench speak of the moment about ``point``.
+The meaning of the fields and the notation, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter,
+"Geometric relations between rigid bodies (part 1)", IEEE RAM 20(1), 2013; ``docs/concepts/relations.md`` lists them.
+Forces and torques are those that act on ``body``, exerted by ``ref_body``; a torque and a wrench speak of the moment
+about ``point``.
 
-Invariants: values are immutable, hashable and compared field by field.
+Invariants: values are immutable, hashable and compared field by field. What is written is read back as the same; names
+are not empty. Names with spaces between their words are written as they are, ``{my frame}|my body``; those with
+characters of the notation, or spaces around them, in double quotes, two of which stand for one in it: ``{"a|b"}|C``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self
 
-from tmkit.relations.notation import BODY, COORD, ORIENTATION, POINT, read_name, read_pose, written
+from tmkit.relations.violations import SemanticError, Violation
 
+_WORDS = r"[^\s|{}\[\](),\"][^\s|{}\[\](),]*(?: +[^\s|{}\[\](),]+)*"  # with spaces between them
+_NAME = rf'"(?:[^"]|"")+"|{_WORDS}'
+_PLAIN = re.compile(_WORDS)
+_POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
+
+
+class Form:
+    """A form of the notation: a pattern, what it denotes, an example, how name ``{0}`` and body ``{1}`` are written."""
+
+    def __init__(self, pattern: str, *, what: str, form: str, wanted: str) -> None:
+        self._pattern, self._what, self._form, self._wanted = re.compile(pattern), what, form, wanted
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Return the names in a text, or raise SemanticError."""
+        match = self._pattern.fullmatch(text) if isinstance(text, str) else None
+        return tuple(map(_bare, match.groups())) if match else _refuse(text, self._what, self._form, self._wanted)
+
+
+POINT = Form(rf"({_NAME})\|({_NAME})", what="a point on a body", form="e|C", wanted="{0}|{1}")
+_ON_BODY = "an orientation frame on a body"
+ORIENTATION = Form(rf"\[({_NAME})\]\|({_NAME})", what=_ON_BODY, form="[a]|C", wanted="[{0}]|{1}")
+BODY = Form(rf"({_NAME})", what="a body", form="C", wanted="{1}")
+COORD = Form(rf"\[({_NAME})\]", what="the frame of expression", form="[r]", wanted="[{0}]")
+_FRAME = re.compile(rf"\{{({_NAME})\}}\|({_NAME})")
+
+
+def read_pose(text: str) -> tuple[str, str, str]:
+    """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``, or raise SemanticError."""
+    if isinstance(text, str):
+        if match := _FRAME.fullmatch(text):
+            return _bare(match[1]), _bare(match[1]), _bare(match[2])
+        if match := _POSE.fullmatch(text):
+            return _bare(match[1]), _bare(match[2]), _bare(match[3])
+    what = "a frame, or a point and an orientation frame, on a body"
+    return _refuse(text, what, "{g}|C or (e,[a])|C", "{{{0}}}|{1}")
+
+
+def read_name(text: str, what: str) -> str:
+    """Return a name that is a field of its own, or raise SemanticError; ``what`` is the field."""
+    if isinstance(text, str) and re.fullmatch(_NAME, text):
+        return _bare(text)
+    rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) , unless in double quotes"
+    repair = f"write {written(text)!r} if that is its name" if isinstance(text, str) and text else ""
+    raise SemanticError.of("notation", [Violation(rule, repr(text), repair=repair)])
+
+
+def _bare(name: str) -> str:
+    """Return a name that may be in quotes without them."""
+    return name[1:-1].replace('""', '"') if name[0] == '"' else name
+
+
+def written(name: str) -> str:
+    """Return a name as it is written, in quotes where it needs them."""
+    if _PLAIN.fullmatch(name):
+        return name
+    inside = name.replace('"', '""')
+    return f'"{inside}"'
+
+
+_ANY = re.compile(rf"[{{\[(]*\s*({_NAME})\s*[}}\])]*\s*(?:\|\s*({_NAME}))?")
+
+
+def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
+    """Refuse a text, and say how it would be written."""
+    repair = ""
+    if not isinstance(text, str):
+        repair = "give it as text"
+    elif match := _ANY.fullmatch(text.strip()):
+        name, body = match[1], match[2]
+        if body or "{1}" not in wanted:
+            repair = f"write '{wanted.format(name, body)}'"
+        elif "{0}" in wanted:
+            repair = f"say which body it is fixed to: '{wanted.format(name, 'Body')}'"
+    raise SemanticError.of("notation", [Violation(f"{what} is written as {form}", repr(text), repair=repair)])
+
+
+LABELS = {  # of the fields, in messages
+    "point": "point", "ori": "orientation frame", "body": "body", "ref_point": "reference point",
+    "ref_ori": "reference orientation frame", "ref_body": "reference body", "coord": "coordinate frame",
+}  # fmt: skip
 _Reader = Callable[[str], tuple[str, ...]]
 
 
-class Semantics(tuple[str, ...]):
+class _WithoutDict(type):
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
+        return super().__new__(cls, name, bases, {"__slots__": (), **members})
+
+
+class Semantics(tuple[str, ...], metaclass=_WithoutDict):
     """Base of what is related to what: names in fixed fields.
 
     Args:
@@ -34,7 +123,7 @@ class Semantics(tuple[str, ...]):
         fields: names of the fields, in order.
     """
 
-    __slots__ = ()  # a tuple of the name of the class and the names: compared and hashed without a line of Python
+    # A tuple of the name of the class and the names: compared and hashed without a line of Python.
     relation: ClassVar[str]
     fields: ClassVar[tuple[str, ...]] = ()
     _readers: ClassVar[tuple[_Reader, _Reader]]  # of target and reference
@@ -87,7 +176,7 @@ class Semantics(tuple[str, ...]):
         raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _restore, (type(self), self[1:])
+        return tuple.__new__, (type(self), (*self,))
 
     def replace(self, **names: str) -> Self:  # the fields of the class, by name
         """Return the same with other names in some fields.
@@ -96,8 +185,7 @@ class Semantics(tuple[str, ...]):
             TypeError: there is no field of that name.
             SemanticError: a name that is none.
         """
-        unknown = [name for name in names if name not in self.fields]
-        if unknown:
+        if unknown := [name for name in names if name not in self.fields]:
             known = ", ".join(self.fields)
             raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}")
         return self._replaced(**{name: read_name(value, name) for name, value in names.items()})
@@ -107,17 +195,9 @@ class Semantics(tuple[str, ...]):
         return self._of(*(names.get(name, getattr(self, name)) for name in self.fields))
 
 
-_Made = TypeVar("_Made", bound=Semantics)
-
-
-def _restore(cls: type[_Made], values: tuple[str, ...]) -> _Made:
-    return cls._of(*values)
-
-
 class _Expressed(Semantics):
     """What is related to what, with the frame in which it is expressed."""
 
-    __slots__ = ()
     coord: str
 
     def __new__(cls, target: str, reference: str, coord: str) -> Self:
@@ -129,7 +209,6 @@ class _Expressed(Semantics):
 
 
 class _PositionLike(Semantics):
-    __slots__ = ()
     _readers = (POINT.read, POINT.read)
     point: str
     body: str
@@ -141,7 +220,6 @@ class _PositionLike(Semantics):
 
 
 class _OrientationLike(Semantics):
-    __slots__ = ()
     _readers = (ORIENTATION.read, ORIENTATION.read)
     ori: str
     body: str
@@ -153,7 +231,6 @@ class _OrientationLike(Semantics):
 
 
 class _PoseLike(Semantics):
-    __slots__ = ()
     _readers = (read_pose, read_pose)
     point: str
     ori: str
@@ -168,7 +245,6 @@ class _PoseLike(Semantics):
 
 
 class _AtPoint(Semantics):
-    __slots__ = ()
     _readers = (POINT.read, BODY.read)
     point: str
     body: str
@@ -179,7 +255,6 @@ class _AtPoint(Semantics):
 
 
 class _Free(Semantics):
-    __slots__ = ()
     _readers = (BODY.read, BODY.read)
     body: str
     ref_body: str
@@ -191,109 +266,73 @@ class _Free(Semantics):
 class PositionSemantics(_PositionLike):
     """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``."""
 
-    __slots__ = ()
-
 
 class PositionCoord(_Expressed, _PositionLike):
     """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class OrientationSemantics(_OrientationLike):
     """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``."""
 
-    __slots__ = ()
-
 
 class OrientationCoord(_Expressed, _OrientationLike):
     """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class PoseSemantics(_PoseLike):
     """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``."""
 
-    __slots__ = ()
-
 
 class PoseCoord(_Expressed, _PoseLike):
     """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``."""
-
-    __slots__ = ()
 
 
 class LinearVelocitySemantics(_AtPoint):
     """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
 
-    __slots__ = ()
-
 
 class LinearVelocityCoord(_Expressed, _AtPoint):
     """A linear velocity with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class AngularVelocitySemantics(_Free):
     """The angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
 
-    __slots__ = ()
-
 
 class AngularVelocityCoord(_Expressed, _Free):
     """An angular velocity with the frame in which it is expressed: ``("C", "D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class TwistSemantics(_AtPoint):
     """The velocity of a body relative to another, its linear part that of a point: ``("e|C", "D")``."""
 
-    __slots__ = ()
-
 
 class TwistCoord(_Expressed, _AtPoint):
     """A twist with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class ForceSemantics(_Free):
     """The force on a body, exerted by another: ``("C", "D")``."""
 
-    __slots__ = ()
-
 
 class ForceCoord(_Expressed, _Free):
     """A force with the frame in which it is expressed: ``("C", "D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class TorqueSemantics(_AtPoint):
     """The moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = ()
-
 
 class TorqueCoord(_Expressed, _AtPoint):
     """A torque with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
-
-    __slots__ = ()
 
 
 class WrenchSemantics(_AtPoint):
     """Force and moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = ()
-
 
 class WrenchCoord(_Expressed, _AtPoint):
     """A wrench with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
-
-    __slots__ = ()
 
 
 Coord = (

@@ -57,8 +57,6 @@ class SemanticError(TmkitError, ValueError):
 
 
 _checks: ContextVar[bool] = ContextVar("tmkit_relations_checks", default=True)
-
-
 are_checked = _checks.get  # the same as checks_are_on, without a call of Python
 
 

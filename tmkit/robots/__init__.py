@@ -11,15 +11,14 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
-    from tmkit.robots.chains import JointChain as JointChain
-    from tmkit.robots.fingers import pair_distance as pair_distance
+    from tmkit.robots.hands import pair_distance as pair_distance
     from tmkit.robots.infer_arm import (
-        InferredArm as InferredArm,
-        InferredArmStatus as InferredArmStatus,
-        infer_arm as infer_arm,
-    )
+        InferredArm as InferredArm, InferredArmStatus as InferredArmStatus, infer_arm as infer_arm,
+    )  # fmt: skip
     from tmkit.robots.manipulator import Manipulator as Manipulator
-    from tmkit.robots.mechanisms import is_movable as is_movable, movable_frames as movable_frames
+    from tmkit.robots.mechanisms import (
+        JointChain as JointChain, is_movable as is_movable, movable_frames as movable_frames,
+    )  # fmt: skip
     from tmkit.robots.robot_check import (
         JointRow as JointRow, Reach as Reach, RobotReport as RobotReport, check_robot as check_robot,
     )  # fmt: skip

@@ -4,56 +4,35 @@ The end of each chain of joints is searched for a hand, for a suction cup by the
 several arms the best is taken: one with a hand, then the longest. Where no frame of the robot has the pose of the tool,
 one is added to the scene.
 
-Joints below the end of an arm are swept together between their limits, each either way; of all pairs of shapes on
-different branches, which move against each other, the pair that opens widest, by a centimetre at least, and closes is
-the two fingers. The tool is then between the fingertips: y along the way that a fingertip moves when it closes, z from
-the finger's joints towards its tip.
-
 The result is for people to confirm: every line names its evidence and a confidence, high, medium or low. A jaw against
 a fixed finger is recognised but not supported, and so is a hand of many joints.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
-from tmkit._support.elementary import cos, dot, norm, norms, product
+from tmkit._support.elementary import norms
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats.urdf.shapes import random_configurations
 from tmkit.graph import SceneGraph
-from tmkit.robots.chains import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
-from tmkit.robots.fingers import Hand, cup_frames
+from tmkit.robots import hands
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.srdf_arms import TOOL_NAMES
+from tmkit.robots.mechanisms import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
 from tmkit.spatial import Pose
 
 _DEPTH = 4  # joints of a finger at most
 _MOST_ARMS = 8
 _TRIES = 500  # configurations of which one that is free becomes ready
 
-FINGER_WORDS = ("gripper", "finger", "jaw", "claw", "clamp", "knuckle", "pincher")
 SUCTION_WORDS = ("suction", "vacuum", "cup", "sucker", "epick")
-
-MOST_JOINTS = 4
-"""Joints of its own that a hand may have to be swept: more are a hand of many fingers."""
-
-LEAST_STROKE = 0.01  # metres between open and closed
-_CLOSED = 0.02  # metres between fingers that count as closed
-_STEPS = 9
-_FINGERTIP = 0.01  # metres from the end of the fingers back to the tool
-
-Pair = tuple[str, str]
-Array = NDArray[np.float64]
 
 
 class InferredArmStatus(StrEnum):
@@ -125,7 +104,7 @@ def infer_arm(
     if not tips:
         raise RobotError.at("robot", "no joint moves" + (f" below '{base}'" if base is not None else ""))
     arms = [chain_between(scene, base, end) for end in tips[:_MOST_ARMS]]
-    found = [(chain, _infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
+    found = [(chain, hands.infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
     best = max(found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints)))
     chain, hand = best if tip is None else found[0]
     if base is None:
@@ -182,7 +161,7 @@ def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
     """Whether what follows the first joints of a path is a hand: short, and branching, called so, or a jaw."""
     carried = [child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)]
     moving = [child for child in carried if scene.joint(child).is_actuated]
-    fingers = sum(named_like(child, (*FINGER_WORDS, "thumb", "index")) for child in moving)
+    fingers = sum(hands.named_like(child, (*hands.FINGER_WORDS, "thumb", "index")) for child in moving)
     if len(moving) > 1 and (len(path) - count <= _DEPTH or fingers > 1):
         return True
     if len(path) - count > _DEPTH:
@@ -191,7 +170,7 @@ def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
     names = [scene.joint(following).name]
     if count == len(path) - 1:  # an earlier link called a gripper may be its body, which a wrist turns
         names.append(following)
-    called = any(named_like(name, FINGER_WORDS) for name in names)
+    called = any(hands.named_like(name, hands.FINGER_WORDS) for name in names)
     return called and _moves_little(scene, following)
 
 
@@ -202,18 +181,18 @@ def _moves_little(scene: SceneGraph, frame: str) -> bool:
 
 
 def _has_cup(scene: SceneGraph, tip: str) -> bool:
-    return any(named_like(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
+    return any(hands.named_like(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
 
 
 def _with_hand(
-    scene: SceneGraph, chain: JointChain, hand: _InferredHand, inferred: list[str], *, tool: str | None, name: str,
+    scene: SceneGraph, chain: JointChain, hand: hands.InferredHand, inferred: list[str], *, tool: str | None, name: str,
     seed: int,
 ) -> InferredArm:  # fmt: skip
     """Return the arm with fingers."""
     sure = 2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)
     confidence = ("low", "medium", "high")[sure]
     inferred.append(f"hand: parallel gripper, confidence {confidence} ({'; '.join(hand.evidence)})")
-    frames = [frame for frame in rigid_frames(scene, chain.tip) if named_like(frame, TOOL_NAMES)]
+    frames = [frame for frame in rigid_frames(scene, chain.tip) if hands.named_like(frame, hands.TOOL_NAMES)]
     fitting = [frame for frame in frames if _fits(scene, frame, chain.tip, hand.tool)]
     added = ""
     if tool is not None:
@@ -238,21 +217,22 @@ def _without_hand(
     scene: SceneGraph, chain: JointChain, inferred: list[str], *, tool: str | None, name: str, seed: int
 ) -> InferredArm:
     """Return the arm with a cup at its tip, and what is missing unless a link is called so."""
-    called = [frame for frame in rigid_frames(scene, chain.tip) if named_like(frame, SUCTION_WORDS)]
+    called = [frame for frame in rigid_frames(scene, chain.tip) if hands.named_like(frame, SUCTION_WORDS)]
     cup = next((frame for frame in reversed(called) if any(part.collision for part in scene.shapes(frame))), chain.tip)
-    named = [frame for frame in rigid_frames(scene, cup) if named_like(frame, TOOL_NAMES)]
+    named = [frame for frame in rigid_frames(scene, cup) if hands.named_like(frame, hands.TOOL_NAMES)]
     tool = tool or (named or called[-1:] or [chain.tip])[0]
-    joints = _hand_joints(scene, chain.tip, chain.joints)
+    joints = hands.hand_joints(scene, chain.tip, chain.joints)
     missing = ""
     if called:
         inferred.append(f"hand: suction cup, confidence medium (the name of '{called[-1]}')")
-    elif len(joints) > MOST_JOINTS:
+    elif len(joints) > hands.MOST_JOINTS:
         missing = (
             f"the hand at '{chain.tip}' has {len(joints)} joints of its own; only hands that close two fingers by at"
-            f" most {MOST_JOINTS} are inferred: describe two of its fingers in a file for --robot"
+            f" most {hands.MOST_JOINTS} are inferred: describe two of its fingers in a file for --robot"
         )
     elif len(joints) == 1:
-        sure = "medium (its name)" if named_like(joints[0], FINGER_WORDS) else "low (the only joint at the end)"
+        is_named = hands.named_like(joints[0], hands.FINGER_WORDS)
+        sure = "medium (its name)" if is_named else "low (the only joint at the end)"
         inferred.append(f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence {sure}")
         missing = (
             f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is not supported:"
@@ -272,7 +252,7 @@ def _without_hand(
         inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
         name, chain.base, chain.tip, tool, chain.joints, _ready(scene, chain, {}, seed), gripper_kind="suction",
-        contact_links=cup_frames(scene, cup, tool),
+        contact_links=hands.cup_frames(scene, cup, tool),
     )  # fmt: skip
     return InferredArm(scene, arm, tuple(inferred), missing, confidence="medium" if called else "")
 
@@ -296,205 +276,6 @@ def _direction(scene: SceneGraph, tip: str, tool: str) -> str:
 def _new_name(scene: SceneGraph, wanted: str) -> str:
     names = (wanted, *(f"{wanted}{number}" for number in range(2, len(scene) + 3)))
     return next(name for name in names if name not in scene)
-
-
-# --- hands ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _InferredHand(Hand):
-    """Two fingers that close on each other.
-
-    Attributes:
-        tool: pose of the tool relative to the tip.
-        depth: metres from the tool back to the palm.
-        evidence: what speaks for it, for people.
-    """
-
-    tool: Pose
-    depth: float
-    evidence: tuple[str, ...]
-
-
-def named_like(name: str, words: Sequence[str]) -> bool:
-    """Return whether a name, in any case, contains one of some words in lower case."""
-    return any(word in name.lower() for word in words)
-
-
-def _hand_joints(scene: SceneGraph, tip: str, arm: Sequence[str]) -> tuple[str, ...]:
-    """Return the actuated joints with limits below a tip that are not the arm's."""
-    below = set(scene.subtree(tip)) - {tip}
-    limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
-    return tuple(
-        joint
-        for joint in scene.joint_names
-        if joint not in arm
-        and scene.joint_frame(joint) in below
-        and np.isfinite(limits[joint]).all()
-        and limits[joint][0] < limits[joint][1]
-    )
-
-
-def _infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> _InferredHand | None:
-    """Return the hand below a tip; ``None`` if no two shapes close on each other, or there are too many joints."""
-    joints = _hand_joints(scene, tip, arm)
-    if not 0 < len(joints) <= MOST_JOINTS:
-        return None
-    palm = _solid(scene, rigid_frames(scene, tip))
-    branches = [_solid(scene, scene.subtree(frame)) for frame in _moving_children(scene, tip)]
-    branches = [branch for branch in branches if branch]
-    pairs = [pair for first, second in combinations(branches, 2) for pair in itertools.product(first, second)]
-    best = _widest(scene, joints, pairs)
-    if best is None:
-        return None
-    pair, opened, closed, widths = best
-    tool, depth = _tool(scene, tip, pair, opened, closed, palm)
-    contact = dict.fromkeys(other for finger in pair for other in _finger_of(scene, finger))
-    words = [joint for joint in joints if named_like(joint, FINGER_WORDS)]
-    evidence = [f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f} mm closed"]
-    evidence += [f"called so: {', '.join(words)}"] if words else []
-    return _InferredHand(joints, opened, closed, *widths, tuple(contact), tool, depth, tuple(evidence))
-
-
-def _solid(scene: SceneGraph, frames: Iterable[str]) -> tuple[str, ...]:
-    return tuple(frame for frame in frames if any(part.collision for part in scene.shapes(frame)))
-
-
-def _moving_children(scene: SceneGraph, tip: str) -> list[str]:
-    """Return the frames that joints move directly against the palm."""
-    rigid = rigid_frames(scene, tip)
-    return [child for frame in rigid for child in scene.children(frame) if scene.joint(child).type != "fixed"]
-
-
-def _finger_of(scene: SceneGraph, finger: str) -> tuple[str, ...]:
-    """Return the frames with shapes that move as one with a finger."""
-    return _solid(scene, rigid_frames(scene, _top(scene, finger)))
-
-
-def _widest(
-    scene: SceneGraph, joints: Sequence[str], pairs: Sequence[Pair]
-) -> tuple[Pair, dict[str, float], dict[str, float], tuple[float, float]] | None:
-    """Return the pair that opens widest and closes, with the values and distances at which it is open and closed."""
-    limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
-    best, most = None, LEAST_STROKE
-    for ways in itertools.product((False, True), repeat=len(joints) - 1):
-        sweep = []
-        for share in np.linspace(0.0, 1.0, _STEPS):
-            shares = [share, *(1.0 - share if turned else share for turned in ways)]
-            ends = [limits[joint] for joint in joints]
-            sweep.append(
-                {
-                    joint: float(lower + part * (upper - lower))
-                    for joint, (lower, upper), part in zip(joints, ends, shares, strict=True)
-                }
-            )
-        for pair in pairs:
-            distances = _distances(scene, pair, sweep)
-            if not np.isfinite(distances).all():
-                continue
-            wide, narrow = int(np.argmax(distances)), int(np.argmin(np.maximum(distances, 0.0)))
-            widths = float(distances[wide]), max(0.0, float(distances[narrow]))
-            if widths[1] <= _CLOSED and widths[0] - widths[1] > most + 1e-6:
-                rounded = round(widths[0], 4), round(widths[1], 4)
-                best, most = (pair, sweep[wide], sweep[narrow], rounded), widths[0] - widths[1]
-    return best
-
-
-def _distances(scene: SceneGraph, pair: Pair, sweep: Sequence[Mapping[str, float]]) -> Array:
-    """Return the metres between two frames at each of some values of joints."""
-    free = scene.forbid_collision(*pair)
-    every = CollisionWorld(free, level="exact").pairs
-    others = {(i, j): -math.inf for i, j, _ in every if {i, j} != set(pair)}
-    if len(others) == len(every):
-        return np.full(len(sweep), math.inf)  # both move as one
-    world = CollisionWorld(free, pair_margins=others, level="exact")
-    return np.array([world.distance(free.configuration(values)) for values in sweep])
-
-
-def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Array:
-    """Return corners (n, 3) of the collision shapes, at least one, of some frames, in the axes of the tip."""
-    found = []
-    for frame in frames:
-        pose = scene.pose(frame, relative_to=tip, q=q)
-        for part in scene.shapes(frame):
-            if part.collision:
-                mesh = part.shape.kind == "mesh"
-                bounds = zip(*part.shape.bounds, strict=True)
-                corners = np.asarray(part.shape.vertices if mesh else list(itertools.product(*bounds)))
-                found.append((pose @ part.pose).apply(corners))
-    return np.concatenate(found)
-
-
-def _tool(
-    scene: SceneGraph, tip: str, pair: Pair, opened: Mapping[str, float], closed: Mapping[str, float],
-    palm: Sequence[str],
-) -> tuple[Pose, float]:  # fmt: skip
-    """Return the tool relative to the tip, and how far it is from there back to the palm."""
-    q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
-    fingers = [_finger_of(scene, finger) for finger in pair]
-    tops = [_top(scene, finger[0]) for finger in fingers]
-    hinges = np.array([np.asarray(scene.pose(top, relative_to=tip, q=q_closed).translation) for top in tops])
-    moves = [
-        _end_motion(scene, tip, finger, hinge, q_open, q_closed) for finger, hinge in zip(fingers, hinges, strict=False)
-    ]
-    y = snapped(moves[0] - moves[1])
-    middle = np.mean([shape_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0)
-    slides = scene.joint(tops[0]).type == "prismatic"
-    reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
-    reach -= dot(reach, y) * y
-    if norm(reach) < 0.005:
-        reach = middle - np.asarray(scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed).translation)
-        reach -= dot(reach, y) * y
-    z = snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
-    z = _unit(z - dot(z, y) * y)
-    x = np.cross(y, z)
-    ends = [shape_points(scene, finger, tip, q_closed) for finger in fingers]
-    height = min(float(product(points, z).max()) for points in ends) - _FINGERTIP
-    near = [points[product(points, z) > height - 2 * _FINGERTIP] for points in ends]
-    inner = (float(product(near[0], y).max()), float(product(near[1], y).min())) if len(near[1]) else (0.0, 0.0)
-    across = float(np.mean([product(points, x).mean() for points in near if len(points)]))
-    origin = height * z + 0.5 * sum(inner) * y + across * x
-    backs = [
-        product(points[np.abs(product(points, x) - across) < 0.05], z)
-        for points in ([shape_points(scene, palm, tip, q_closed)] if palm else [])
-    ]
-    below = [float(values.max()) for values in backs if len(values)]
-    depth = min(max(height - below[0], 0.005), 0.1) if below else 0.03
-    matrix = np.vstack([np.column_stack([x, y, z, np.round(origin, 4)]), (0.0, 0.0, 0.0, 1.0)])
-    return Pose.from_matrix(matrix), round(depth, 4)
-
-
-def _top(scene: SceneGraph, frame: str) -> str:
-    """Return the frame of the joint that moves a finger last."""
-    while scene.joint(frame).type == "fixed":
-        frame = str(scene.parent(frame))
-    return frame
-
-
-def _end_motion(
-    scene: SceneGraph, tip: str, finger: Sequence[str], hinge: Array, q_open: Array, q_closed: Array
-) -> Array:
-    """Return how the end of a finger moves when it closes."""
-    opened, closed = (shape_points(scene, finger, tip, q) for q in (q_open, q_closed))
-    away = norms(closed - hinge)
-    far = away >= 0.8 * away.max()
-    move: Array = closed[far].mean(axis=0) - opened[far].mean(axis=0)
-    return move
-
-
-def _unit(vector: Array) -> Array:
-    return vector / norm(vector)
-
-
-def snapped(vector: Array) -> Array:
-    """Return a unit direction (3,) of a vector that is not zero, along an axis where it is within 15 degrees of one."""
-    unit = _unit(vector)
-    axis = int(np.argmax(np.abs(unit)))
-    if abs(unit[axis]) < cos(math.radians(15.0)):
-        return unit
-    direction = np.zeros(3)
-    direction[axis] = math.copysign(1.0, unit[axis])
-    return direction
 
 
 def _ready(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:

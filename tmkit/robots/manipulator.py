@@ -250,10 +250,8 @@ class Manipulator:
 
     def acceleration_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
         """Return the largest accelerations (n_arm,): the description's, else those that reach full speed in 0.5 s."""
-        speeds = self.velocity_limits(scene)
-        return np.array(
-            [self.acceleration.get(joint, 2.0 * speed) for joint, speed in zip(self.joints, speeds, strict=True)]
-        )
+        speeds = zip(self.joints, self.velocity_limits(scene), strict=True)
+        return np.array([self.acceleration.get(joint, 2.0 * speed) for joint, speed in speeds])
 
     def effort_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
         """Return the largest efforts (n_arm,) in N m or N: the description's, else the scene's, else infinity."""
@@ -270,15 +268,11 @@ class Manipulator:
         if self.gripper_kind != "parallel":
             return {}
         if not self.width_closed <= width <= self.width_open:
-            raise RobotError.at(
-                f"robot '{self.name}'",
-                f"the fingers cannot be {width:.4f} m apart; they open from {self.width_closed} to {self.width_open} m",
-            )
+            reach = f"they open from {self.width_closed} to {self.width_open} m"
+            raise RobotError.at(f"robot '{self.name}'", f"the fingers cannot be {width:.4f} m apart; {reach}")
         share = (width - self.width_closed) / (self.width_open - self.width_closed)
-        return {
-            joint: self.gripper_closed[joint] + share * (self.gripper_open[joint] - self.gripper_closed[joint])
-            for joint in self.gripper_joints
-        }
+        closed, opened = self.gripper_closed, self.gripper_open
+        return {joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in self.gripper_joints}
 
     def finger_lever(self, joint: str) -> float:
         """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.

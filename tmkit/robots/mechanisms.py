@@ -1,4 +1,7 @@
-"""What arms move: objects that can be carried, by their class, and mechanisms, by a handle.
+"""Chains of joints that may be arms, and what arms move: objects that can be carried, by their class, and mechanisms.
+
+What is written about a robot often ends at its joints: nothing says which of them make the arm, and which the hand. A
+chain is a path from the root along which joints move; the longest is a good guess.
 
 A mechanism is a joint of a scene that belongs to no arm. A drawer is a frame on a prismatic joint, a door one on a
 revolute joint; a *handle* is a frame rigidly joined to it. Their values are entries of the configuration like those of
@@ -11,14 +14,67 @@ Invariants: which joint a handle moves is a function of the scene and the arms.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial import Pose
+
+ARM_JOINTS = 3
+"""Joints that an arm has at least: what branches earlier is a body with several arms."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointChain:
+    """Joints that may be an arm: from the frame that carries the first to the frame that the last one moves."""
+
+    base: str
+    tip: str
+    joints: tuple[str, ...]
+
+
+def joint_chains(scene: SceneGraph) -> tuple[JointChain, ...]:
+    """Return the chains of moving joints that no longer one contains, the longest first."""
+    moved = {joint: scene.joint_frame(joint) for joint in scene.joint_names}
+    inner = {above for frame in moved.values() for above in scene.ancestors(frame)}
+    ends = [last for last in moved.values() if last not in inner]
+    found = [_chain(scene, _moving(scene, (*reversed(scene.ancestors(last)), last)), last) for last in ends]
+    return tuple(sorted(found, key=lambda chain: -len(chain.joints)))
+
+
+def chain_between(scene: SceneGraph, base: str | None, tip: str) -> JointChain:
+    """Return the joints that move between a base (None: below the first joint) and a tip; RobotError if none do."""
+    above = (*reversed(scene.ancestors(tip)), tip)
+    if base is not None and base not in above:
+        raise RobotError.at("robot", f"the tip '{tip}' is not below the base '{base}'")
+    path = _moving(scene, above[above.index(base) + 1 :] if base is not None else above)
+    if not path:
+        raise RobotError.at("robot", f"no joint moves between '{base if base is not None else above[0]}' and '{tip}'")
+    chain = _chain(scene, path, tip)
+    return chain if base is None else JointChain(base, tip, chain.joints)
+
+
+def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
+    """Return a frame and those below it that are connected to it by fixed joints, parents first."""
+    found = [frame]
+    for current in found:
+        found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
+    return tuple(found)
+
+
+def _moving(scene: SceneGraph, frames: Sequence[str]) -> list[str]:
+    names = set(scene.joint_names)
+    return [frame for frame in frames if scene.joint(frame).name in names and scene.joint(frame).is_actuated]
+
+
+def _chain(scene: SceneGraph, path: Sequence[str], tip: str) -> JointChain:
+    return JointChain(str(scene.parent(path[0])), tip, tuple(scene.joint(frame).name for frame in path))
+
 
 CLOSURE_DISTANCE = 1e-4
 """Metres that the tool may be from its place at the handle while it moves it."""
@@ -47,12 +103,7 @@ def is_movable(scene: SceneGraph, frame: str) -> bool:
 
 
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
-    """Return the joint that a handle moves, of those that are not the arms' own.
-
-    Returns:
-        The name of the joint, an entry of the configuration; None when the frame is, or is a child of, an object that
-        may be carried, or no joint but those of arms carries it.
-    """
+    """Return the joint that a handle moves, None where that is an arm's own or an object may be carried."""
     movable, own = {*movable_frames(scene)}, {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
     frame: str | None = handle
     while frame is not None and frame not in movable:
@@ -66,12 +117,7 @@ def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulato
 def closure_error(
     scene: SceneGraph, path: NDArray[np.float64], *, tool: str, handle: str, steps: int
 ) -> tuple[float, float]:
-    """Return how far the tool strays from its pose at the handle along a path, in metres and radians.
-
-    Args:
-        path: (k, n_joints) configurations, straight in joint space between rows.
-        steps: into how many parts each piece of the path is cut, at least 1.
-    """
+    """Return metres and radians that the tool strays from the handle along a path (k, n_joints), cut in ``steps``."""
     handle_from_tool: Pose = scene.pose(tool, relative_to=handle, q=path[0])
     metres = radians = 0.0
     for start, end in pairwise(path):
@@ -90,12 +136,8 @@ def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str
 
 def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
     """Return the frames whose edges are some joints, or joints that mimic them, in the scene's order."""
-    found = []
-    for frame in scene.frame_names:
-        joint = scene.joint(frame)
-        if joint.is_actuated and (joint.name in joints or (joint.mimic is not None and joint.mimic.joint in joints)):
-            found.append(frame)
-    return found
+    moved = [(frame, joint) for frame in scene.frame_names if (joint := scene.joint(frame)).is_actuated]
+    return [frame for frame, j in moved if j.name in joints or (j.mimic is not None and j.mimic.joint in joints)]
 
 
 def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:

@@ -25,9 +25,8 @@ from tmkit.errors import ConfigurationError
 from tmkit.formats.mesh.solids import thickened
 from tmkit.formats.urdf.shapes import random_configurations
 from tmkit.graph import Joint, SceneGraph
-from tmkit.robots.chains import JointChain, joint_chains
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.mechanisms import moved_frames
+from tmkit.robots.mechanisms import JointChain, joint_chains, moved_frames
 
 POSES = 200
 """Poses that inverse kinematics is asked for, at most."""
@@ -171,35 +170,19 @@ def check_robot(
     reach = _reach(scene, manipulator, chains, free[:POSES], seed)
     if reach is not None and 2 * reach.solved < reach.poses:
         problems.append(f"'{reach.tip}' got back to {reach.solved} of {reach.poses} poses that it reaches")
-    return RobotReport(
-        tuple(problems),
-        (
-            *map(str, import_notes),
-            *(text for row in rows for text in row.notes),
-            *_mesh_notes(scene),
-            *(
-                f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes overlap by "
-                "their making, allow the pair (disable_collisions in an SRDF file)"
-                for a, b in often
-            ),
-        ),
-        rows,
-        samples,
-        samples - len(free),
-        (*allowed, *stuck),
-        tuple(pair for pair in pairs if counts[pair] == 0),
-        chains,
-        reach,
-    )
+    notes = [*map(str, import_notes), *(text for row in rows for text in row.notes), *_mesh_notes(scene)]
+    notes += [
+        f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes overlap by their "
+        "making, allow the pair (disable_collisions in an SRDF file)"
+        for a, b in often
+    ]
+    always, never = (*allowed, *stuck), tuple(pair for pair in pairs if counts[pair] == 0)
+    colliding = samples - len(free)
+    return RobotReport(tuple(problems), tuple(notes), rows, samples, colliding, always, never, chains, reach)
 
 
 def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -> tuple[Pair, ...]:
-    """Return the pairs of frames that collide in most random configurations: their shapes overlap by their making.
-
-    Args:
-        scene: the robot, best alone.
-        samples: random configurations, uniform within the limits.
-    """
+    """Return the pairs of frames whose shapes overlap by their making: they collide in most configurations."""
     world = CollisionWorld(without_flat_meshes(scene))
     counts, _ = _collisions(world, random_configurations(scene, samples, seed=seed))
     return tuple((a, b) for a, b, _ in world.pairs if 2 * counts[a, b] > samples)
@@ -241,20 +224,14 @@ def _reach(
     return Reach(tip, len(free), solved, spent / len(free))
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
-
-
 def _joint_rows(scene: SceneGraph) -> tuple[JointRow, ...]:
     """Return the joints of a configuration, in its order."""
-    rows = zip(scene.joint_names, scene.joint_limits, scene.velocity_limits, strict=True)
-    return tuple(
-        _row(scene.joint(scene.joint_frame(name)), name, float(lower), float(upper), float(speed))
-        for name, (lower, upper), speed in rows
-    )
+    rows = zip(scene.joint_frames, scene.joint_limits.tolist(), scene.velocity_limits.tolist(), strict=True)
+    return tuple(_row(scene.joint(frame), lower, upper, speed) for frame, (lower, upper), speed in rows)
 
 
-def _row(joint: Joint, name: str, lower: float, upper: float, speed: float) -> JointRow:
-    notes = []
+def _row(joint: Joint, lower: float, upper: float, speed: float) -> JointRow:
+    notes, name = [], joint.name
     if joint.type != "continuous" and not (np.isfinite(lower) and np.isfinite(upper)):
         notes.append(f"the {joint.type} joint '{name}' has no limits")
     elif lower == upper:
@@ -270,12 +247,12 @@ def _row(joint: Joint, name: str, lower: float, upper: float, speed: float) -> J
 
 def _flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
     """Return the meshes that collide and have no hull: frame, place among its shapes, and what to call the mesh."""
-    found = []
-    for frame in scene.frame_names:
-        for place, part in enumerate(scene.shapes(frame)):
-            if part.collision and part.shape.kind == "mesh" and thickened(part.shape) is not None:
-                found.append((frame, place, _called(part.shape.source, frame)))
-    return tuple(found)
+    parts = ((frame, place, part) for frame in scene.frame_names for place, part in enumerate(scene.shapes(frame)))
+    meshes = (
+        (frame, place, part.shape) for frame, place, part in parts if part.collision and part.shape.kind == "mesh"
+    )
+    flat = (found for found in meshes if thickened(found[2]) is not None)
+    return tuple((frame, place, _called(mesh.source, frame)) for frame, place, mesh in flat)
 
 
 def without_flat_meshes(scene: SceneGraph) -> SceneGraph:

@@ -70,8 +70,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
     check_argument(name, (str, Path), "name", function="load_manipulator")
     if _split_srdf(name) is not None:
         hint = "use tmkit.robots.manipulator_from_srdf(file, scene)"
-        reason = f"an SRDF file describes an arm only together with a scene: {hint}"
-        raise RobotError.at(name, reason)
+        raise RobotError.at(name, f"an SRDF file describes an arm only together with a scene: {hint}")
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
     if path.suffix.lower() in {".urdf", ".xacro", ".sdf", ".world", ".xml", ".robray", ".json"}:
         suggestion = f"write a description of its arm: tmkit new robot {path}"
@@ -82,8 +81,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         raise RobotError.at(path, "'gripper' must be a table")
     for key, value in gripper.items():
         if key not in _GRIPPER_KEYS:
-            hint = did_you_mean(key, _GRIPPER_KEYS)
-            raise RobotError.at(path, f"unknown key '{key}' in table 'gripper'{hint}")
+            raise RobotError.at(path, f"unknown key '{key}' in table 'gripper'{did_you_mean(key, _GRIPPER_KEYS)}")
         if _GRIPPER_KEYS[key] in document:
             raise RobotError.at(path, f"'{key}' is given in table 'gripper' and outside it as '{_GRIPPER_KEYS[key]}'")
         document[_GRIPPER_KEYS[key]] = value
@@ -205,11 +203,7 @@ def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, .
 
 
 def check_different(manipulators: Sequence[Manipulator]) -> None:
-    """Check that arms can be told apart.
-
-    Raises:
-        RobotError: no arm at all, two of one name, or two that move one joint.
-    """
+    """Check that there is an arm, and that no two have one name or move one joint, else RobotError."""
     if not manipulators:
         raise RobotError.at("robot", "give at least one arm")
     movers: dict[str, str] = {}

@@ -32,14 +32,13 @@ from tmkit.errors import FileFormatError, RobotError, nearest_name
 from tmkit.formats.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members, read_srdf
 from tmkit.formats.srdf.values import refused
 from tmkit.graph import SceneGraph
-from tmkit.robots.chains import rigid_frames
-from tmkit.robots.fingers import Hand, cup_frames, finger_distance, finger_frames
+from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.mechanisms import rigid_frames
 
 logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
-TOOL_NAMES = ("tcp", "grasp", "tool")
 _TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
 
@@ -93,9 +92,7 @@ def manipulator_from_srdf(
     if gripper != "suction":
         if hand is None:
             raise _no_hand(semantics, group, effector=effector)
-        fingers = _hand_of(
-            semantics, scene, group=hand, arm=joints, from_limits=from_limits, opened=opened, closed=closed
-        )
+        fingers = _hand_of(semantics, scene, hand, joints, from_limits=from_limits, opened=opened, closed=closed)
         own = fingers.attributes()
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}", base=_base(semantics, scene, group, joints), tip=tip,
@@ -104,9 +101,6 @@ def manipulator_from_srdf(
     )  # fmt: skip
     arm.check(scene, source=semantics.source)
     return arm
-
-
-# --- the chain --------------------------------------------------------------------------------------------------------
 
 
 def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
@@ -188,15 +182,8 @@ def _others_on_line(scene: SceneGraph, joints: Sequence[str]) -> list[str]:
 
 def _base(semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str]) -> str:
     """Return the frame that the arm stands on."""
-    first = scene.joint_frame(joints[0])
-    above = scene.ancestors(first)
-    for chain in semantics.group(group).chains:
-        if chain.base in above:
-            return chain.base
-    return above[0]
-
-
-# --- tip, tool, ready -------------------------------------------------------------------------------------------------
+    above = scene.ancestors(scene.joint_frame(joints[0]))
+    return next((chain.base for chain in semantics.group(group).chains if chain.base in above), above[0])
 
 
 def _tip(
@@ -251,20 +238,15 @@ def _ready(
     return {joint: min(max(value, float(limits[joint][0])), float(limits[joint][1])) for joint, value in middle.items()}
 
 
-# --- states -----------------------------------------------------------------------------------------------------------
-
-
 def _state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
     """Return a state of a group by name."""
-    states = semantics.states_of(group)
-    for state in states:
-        if state.name == wanted:
-            return state
-    names = [state.name for state in states]
+    states = {state.name: state for state in reversed(semantics.states_of(group))}
+    if wanted in states:
+        return states[wanted]
+    names = [*states][::-1]
     known = f" (known: {', '.join(names)})" if names else "; it has none"
-    raise RobotError.at(
-        semantics.source, f"the group '{group}' has no state '{wanted}'{did_you_mean(wanted, names)}{known}"
-    )
+    reason = f"the group '{group}' has no state '{wanted}'{did_you_mean(wanted, names)}{known}"
+    raise RobotError.at(semantics.source, reason)
 
 
 def _state_values(
@@ -293,9 +275,6 @@ def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]
             outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
             return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
     return None
-
-
-# --- the hand ---------------------------------------------------------------------------------------------------------
 
 
 def _end_effector_of(
@@ -327,17 +306,16 @@ def _is_hand(semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffec
 
 def _no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | None) -> FileFormatError:
     """Return the error of an arm without a gripper that opens and closes."""
-    if effector is None:
-        reason = f"the group '{group}' carries no end effector"
-    else:
+    reason, place = f"the group '{group}' carries no end effector", semantics.group(group).place
+    if effector is not None:
         reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
-    place = effector.place if effector is not None else semantics.group(group).place
+        place = effector.place
     suggestion = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
     return refused(place, semantics.source, f"{reason}; {suggestion} that is a hand")
 
 
 def _hand_of(
-    semantics: RobotSemantics, scene: SceneGraph, *, group: str, arm: Sequence[str], from_limits: bool,
+    semantics: RobotSemantics, scene: SceneGraph, group: str, arm: Sequence[str], *, from_limits: bool,
     opened: str | None, closed: str | None,
 ) -> Hand:  # fmt: skip
     """Return the hand that a group is; with ``from_limits``, joint limits will do where no states say how it opens."""
@@ -373,10 +351,9 @@ def _millimetres(width: float) -> str:
 
 def _named(semantics: RobotSemantics, group: str, wanted: str | None, part: str) -> GroupState | None:
     """Return the state that is wanted, else the first whose name has a word in it."""
-    states = semantics.states_of(group)
-    if wanted is None:
-        return next((state for state in states if part in state.name.lower()), None)
-    return _state_named(semantics, group, wanted=wanted)
+    if wanted is not None:
+        return _state_named(semantics, group, wanted=wanted)
+    return next((state for state in semantics.states_of(group) if part in state.name.lower()), None)
 
 
 def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]) -> list[dict[str, float]]:
@@ -384,7 +361,6 @@ def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     for joint in joints:
         if not np.isfinite(limits[joint]).all():
-            raise RobotError.at(
-                semantics.source, f"joint '{joint}' of the hand has no limits that could open and close it"
-            )
+            reason = f"joint '{joint}' of the hand has no limits that could open and close it"
+            raise RobotError.at(semantics.source, reason)
     return [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]

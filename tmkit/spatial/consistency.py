@@ -1,26 +1,40 @@
-"""How far off a pose is, measured by what was expected: distances, gates, regions, and whether an estimator is honest.
+"""Several estimates of one pose: how far off one is, by what was expected, and what they say together.
 
 The squared *Mahalanobis distance* ``e^T S^-1 e`` of an error from zero is chi-square distributed with as many degrees
 of freedom as S has rank, if the covariance is right. An error in a direction that is known exactly is infinitely far
-off; a region is flat there.
+off; a region is flat there. Source: Bar-Shalom, Li and Kirubarajan, "Estimation with applications to tracking and
+navigation", 2001, section 5.4.
 
-Source: Bar-Shalom, Li and Kirubarajan, "Estimation with applications to tracking and navigation", 2001, section 5.4.
+The fused pose minimises ``sum e_k^T S_k^-1 e_k / 2`` with ``e_k = log(T_k^-1 T)``; Gauss and Newton's method with the
+exact derivatives ``J_r^-1(e_k)`` starts from the first estimate and ends where all orders of the estimates end. Its
+covariance is the inverse of ``sum J_r^-T S_k^-1 J_r^-1`` there. Where an estimate is exact in some direction, S_k has
+no inverse: then the estimate with the fewest uncertain directions is taken for what is known and the others are
+measurements of it (:mod:`tmkit.spatial.conditioning`), which has the same minimum. Source: Barfoot and Furgale,
+"Associating uncertainty with three-dimensional poses for use in estimation problems", 2014, section IV; there with left
+errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import GaussianPose, Pose
-from tmkit._support.results import GateStatus, Result
+from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
+from tmkit._support.results import GateStatus, IteratedEstimate, Result
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance, even
-from tmkit.spatial.measurement import MeasurementModel
+from tmkit.spatial.conditioning import MeasurementModel, PoseMeasurement, condition
+from tmkit.spatial.covariances import (
+    checked_covariance,
+    covariance_root,
+    even,
+    inverse_covariance,
+    is_singular,
+    whitened_rounding,
+)
 from tmkit.spatial.plain import plain_numbers
 
 Array = NDArray[np.float64]
@@ -43,9 +57,8 @@ def chi_square_quantile(probability: float, degrees: int) -> float:
     from scipy.special import gammaincinv
 
     if not 0.0 < probability < 1.0 or degrees < 1:
-        raise SceneError(
-            f"a quantile needs 0 < probability < 1 and a degree of freedom, not {probability} and {degrees}"
-        )
+        given = f"{probability} and {degrees}"
+        raise SceneError(f"a quantile needs 0 < probability < 1 and a degree of freedom, not {given}")
     return float(2.0 * gammaincinv(0.5 * degrees, probability))
 
 
@@ -130,9 +143,6 @@ def gate(pose: GaussianPose, measurement: MeasurementModel, *, probability: floa
     return Gate(squared <= threshold, squared, threshold, degrees)
 
 
-# ------------------------------------------------------------------------------------------------------------- regions
-
-
 @dataclass(frozen=True, eq=False)
 class ConfidenceEllipsoid:
     """The region in which three numbers lie with a probability.
@@ -151,11 +161,9 @@ class ConfidenceEllipsoid:
 
     def contains(self, point: ArrayLike) -> bool:
         """Return whether a point (3,) lies inside or on the boundary (of flat ones within 1e-12)."""
-        along = self.axes.T @ (plain_numbers(point, "point") - self.center)
-        flat = self.radii <= 0.0
-        if (np.abs(along[flat]) > 1e-12).any():
-            return False
-        return bool(np.sum((along[~flat] / self.radii[~flat]) ** 2) <= 1.0)
+        along, flat = self.axes.T @ (plain_numbers(point, "point") - self.center), self.radii <= 0.0
+        is_in_plane = not (np.abs(along[flat]) > 1e-12).any()
+        return bool(is_in_plane and np.sum((along[~flat] / self.radii[~flat]) ** 2) <= 1.0)
 
 
 def _ellipsoid(center: Array, covariance: Array, probability: float) -> ConfidenceEllipsoid:
@@ -212,9 +220,6 @@ def orientation_ellipsoid(pose: GaussianPose, *, probability: float = 0.95) -> C
         SceneError: a probability that is not between 0 and 1.
     """
     return _ellipsoid(np.zeros(3), np.array(pose.covariance[3:, 3:]), probability)
-
-
-# ---------------------------------------------------------------------------------------------------------------- NEES
 
 
 class NeesStatus(StrEnum):
@@ -288,3 +293,91 @@ def nees_of_errors(runs: Iterable[tuple[ArrayLike, ArrayLike]], *, probability: 
     tail = 0.5 * (1.0 - probability)
     lower, upper = (chi_square_quantile(p, count * degrees) / count for p in (tail, 1.0 - tail))
     return Nees(sum(squared for squared, _ in distances) / count, lower, upper, count, degrees)
+
+
+_SHORT = 1e-3  # metres or radians: a step that may be one of rounding
+
+
+@dataclass(frozen=True)
+class Fusion(IteratedEstimate):
+    """What several estimates say together.
+
+    Attributes:
+        pose: the most probable pose, and its covariance.
+        iterations: how many steps were made.
+        is_converged: whether the last step was shorter than the tolerance.
+        cost: half of the sum of the squared Mahalanobis distances of the estimates; twice the cost is chi-square
+            distributed with 6 (k - 1) degrees of freedom when the k estimates and their covariances are right.
+    """
+
+    pose: GaussianPose
+    iterations: int
+    is_converged: bool
+    cost: float
+
+
+def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, tolerance: float = 1e-12) -> Fusion:
+    """Return what independent estimates of one pose say together; whether it converged is part of the answer.
+
+    Args:
+        estimates: at least one; all parent_from_child of the same two frames. Rank-deficient covariances are ordinary.
+        max_iterations: the most steps.
+        tolerance: on the length of the last step [rho, theta], metres and radians. A step that is no longer than what
+            rounding of the poses makes of it is the last as well.
+
+    Raises:
+        SceneError: no estimates, no steps, or estimates that contradict each other in what they know exactly.
+    """
+    if not estimates or max_iterations < 1:
+        raise SceneError(f"fusion takes at least one estimate and one step, not {len(estimates)} and {max_iterations}")
+    if len(estimates) == 1:
+        return Fusion(estimates[0], 0, is_converged=True, cost=0.0)
+    if any(is_singular(estimate.covariance) for estimate in estimates):
+        return _fused_with_exact(estimates, max_iterations, tolerance)
+    weights = [inverse_covariance(estimate.covariance) for estimate in estimates]
+    mean, steps, converged = estimates[0].mean, 0, False
+    information = np.zeros((6, 6))
+    while steps < max_iterations and not converged:
+        information, gradient = np.zeros((6, 6)), np.zeros(6)
+        for estimate, weight in zip(estimates, weights, strict=True):
+            error = (estimate.mean.inverse() @ mean).log()
+            derivative = inverse_right_jacobian(error)
+            information += derivative.T @ weight @ derivative
+            gradient += derivative.T @ weight @ error
+        step = -np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
+        mean = mean @ Pose.exp(step)
+        steps, length = steps + 1, float(np.linalg.norm(step))
+        converged = length <= tolerance or (length < _SHORT and _is_rounding(step, information, estimates))
+    errors = [(estimate.mean.inverse() @ mean).log() for estimate in estimates]
+    cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
+    return Fusion(GaussianPose(mean, inverse_covariance(information)), steps, converged, cost)
+
+
+def _is_rounding(step: Array, information: Array, estimates: Sequence[GaussianPose]) -> bool:
+    """Return whether a step is no longer, in standard deviations, than what rounding of the poses makes of it."""
+    reach = 1.0 + max(float(np.abs(estimate.mean.translation).max()) for estimate in estimates)
+    rounding = max(whitened_rounding(estimate.covariance, reach) for estimate in estimates)
+    return float(np.sqrt(step @ information @ step)) <= rounding
+
+
+def _fused_with_exact(estimates: Sequence[GaussianPose], max_iterations: int, tolerance: float) -> Fusion:
+    """Fuse by conditioning the most certain estimate on the others, one after the other, until none moves it."""
+    order = sorted(range(len(estimates)), key=lambda k: covariance_root(estimates[k].covariance).shape[1])
+    most_certain, others = estimates[order[0]], [estimates[k] for k in order[1:]]
+    chain = condition([most_certain], _Together(others), max_iterations=max_iterations, tolerance=tolerance)
+    return Fusion(chain.pose, chain.iterations, chain.is_converged, chain.cost)
+
+
+class _Together:
+    """Several measurements of one pose, independent of each other."""
+
+    def __init__(self, estimates: Sequence[GaussianPose]) -> None:
+        self._parts = [PoseMeasurement(estimate) for estimate in estimates]
+        self.noise: Array = np.zeros((6 * len(estimates), 6 * len(estimates)))
+        for i, part in enumerate(self._parts):
+            self.noise[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = part.noise
+
+    def compared(self, pose: Pose) -> tuple[Array, Array]:
+        """Return all errors and their derivatives."""
+        errors, derivatives = zip(*(part.compared(pose) for part in self._parts), strict=True)
+        return np.concatenate(errors), np.vstack(derivatives)

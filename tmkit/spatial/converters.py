@@ -13,12 +13,17 @@ Ours: ``T = mean @ exp(xi)``, ``xi = [rho, theta]``: error on the right, in the 
 In ROS, p = p_mean + dp and R = Exp(dphi) R_mean, with dp and dphi in the parent's axes. To first order dp = R rho and
 dphi = R theta: both parts are turned by R, and none is shifted. This is *not* the left tangent. The map is linear and
 is undone exactly. What is made is a dictionary with the message's fields, as `rosbridge` takes it.
+
+Matrices of files and of other programs are rotations to a few digits. Nothing here corrects one in passing: the library
+refuses it, and :func:`nearest_rotation` is for whoever decides that the distance is small enough. Source: the
+orthogonal Procrustes problem; Horn, Hilden, Negahdaripour, "Closed-form solution of absolute orientation using
+orthonormal matrices", JOSA A, 1988.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,12 +31,10 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance, even, swap_linear_angular
+from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.spatial.twists import GaussianTwist
 
 Array = NDArray[np.float64]
-
-
-# ----------------------------------------------------------------------------------------------------------------- ROS
 
 
 def from_ros_pose(message: object) -> GaussianPose:
@@ -102,9 +105,6 @@ def to_tf2(pose: Pose) -> dict[str, Any]:
     return {"translation": _named(pose.translation, "xyz"), "rotation": _named(pose.quat_xyzw, "xyzw")}
 
 
-# ----------------------------------------------------------------------------------------------------------- libraries
-
-
 def from_gtsam(pose: object, covariance: ArrayLike) -> GaussianPose:
     """Return an uncertain pose of gtsam.
 
@@ -161,9 +161,6 @@ def to_pytransform3d(pose: GaussianPose) -> tuple[Array, Array]:
     return pose.mean.as_matrix(), swap_linear_angular(pose.left_covariance)
 
 
-# ---------------------------------------------------------------------------------------------------------------- parts
-
-
 def _swapped(covariance: ArrayLike) -> Array:
     return swap_linear_angular(checked_covariance(covariance, 6))
 
@@ -177,10 +174,9 @@ def _both(rotation: Array) -> Array:
 
 def _field(message: object, name: str, at: str) -> Any:
     """Return a field of a message, be it an attribute or a key."""
-    if isinstance(message, Mapping):
-        if name in message:
-            return message[name]
-    elif hasattr(message, name):
+    if isinstance(message, Mapping) and name in message:
+        return message[name]
+    if not isinstance(message, Mapping) and hasattr(message, name):
         return getattr(message, name)
     raise SceneError(f"{at}: a {type(message).__name__} without the field '{name}'")
 
@@ -198,3 +194,38 @@ def _covariance(message: object, at: str) -> Array:
     if numbers.size != 36:
         raise SceneError(f"{at}: covariance has 36 numbers, row by row, not {numbers.size}")
     return checked_covariance(numbers.reshape(6, 6), 6, what=f"{at}: covariance")
+
+
+class NearestRotation(NamedTuple):
+    """A rotation and how far it is from the matrix.
+
+    Attributes:
+        rotation: (3, 3), read-only.
+        distance: Frobenius norm of the difference of the two.
+    """
+
+    rotation: NDArray[np.float64]
+    distance: float
+
+
+def nearest_rotation(matrix: ArrayLike, *, tolerance: float = 0.1) -> NearestRotation:
+    """Return the rotation nearest to a matrix, by the Frobenius norm.
+
+    Args:
+        matrix: (3, 3).
+        tolerance: the greatest distance that is accepted. A reflection is at least 2 away from every rotation.
+
+    Raises:
+        SceneError: another shape, numbers that are not finite, or a matrix farther away, which the message says.
+    """
+    given = plain_numbers(matrix, "a rotation matrix")
+    if given.shape != (3, 3) or not np.isfinite(given).all():
+        raise SceneError(f"a rotation matrix has shape (3, 3) and finite numbers, not shape {given.shape}: {given}")
+    left, _, right = np.linalg.svd(given)
+    side = np.array([1.0, 1.0, np.linalg.det(left @ right)])
+    rotation = (left * side) @ right
+    distance = float(np.linalg.norm(given - rotation))
+    if not distance <= tolerance:
+        kind = "a reflection" if np.linalg.det(given) < 0.0 else "no rotation"
+        raise SceneError(f"the matrix is {kind}: the nearest rotation is {distance:.3g} away, beyond {tolerance:g}")
+    return NearestRotation(read_only(rotation), distance)

@@ -52,8 +52,7 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
     if matrix.size:
         defect = float(np.abs(matrix - matrix.T).max())
         if defect > _TOLERANCE * float(np.abs(matrix).max()):
-            message = f"{what} is not symmetric: two entries that should be equal differ by {defect:.4g}"
-            raise SceneError(message)
+            raise SceneError(f"{what} is not symmetric: two entries that should be equal differ by {defect:.4g}")
         matrix = even(matrix)
         values = np.linalg.eigvalsh(matrix)
         if values[0] < -_TOLERANCE * max(abs(values[0]), values[-1]):
@@ -113,11 +112,7 @@ def inverse_covariance(matrix: Array) -> Array:
 
 
 def whitened_rounding(spread: Array, reach: float) -> float:
-    """Return how many standard deviations rounding is worth: a step that is shorter says nothing.
-
-    ``spread`` (m, m) is the covariance of differences of numbers of the size ``reach`` (metres; angles hardly are as
-    large).
-    """
+    """Return how many standard deviations (``spread``) rounding of numbers of size ``reach``, metres, is worth."""
     scale = np.sqrt(np.maximum(np.diag(spread), 0.0))
     scale[scale == 0.0] = 1.0
     values, vectors = np.linalg.eigh(spread / np.outer(scale, scale))

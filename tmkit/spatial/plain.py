@@ -13,11 +13,7 @@ from tmkit.errors import SceneError
 
 
 def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Return numbers as an array, not copied where they are one already.
-
-    Quantities of :mod:`pint` without dimension, such as an angle in degrees, are converted; others, which numpy would
-    strip of their unit, are a SceneError, in which ``what`` they are is said.
-    """
+    """Return numbers as an array; pint's dimensionless quantities are converted, others are a SceneError."""
     try:
         return np.asarray(_plain(values, what), dtype=float)
     except SceneError:

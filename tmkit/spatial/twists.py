@@ -115,9 +115,8 @@ class GaussianTwist:
         """
         duration = plain_number(duration, "duration")
         if not np.isfinite(duration) or noise not in ("bias", "white") or (noise == "white" and duration < 0.0):
-            raise SceneError(
-                f"a twist is integrated over a finite time with bias or white noise, not {duration} and {noise}"
-            )
+            given = f"{duration} and {noise}"
+            raise SceneError(f"a twist is integrated over a finite time with bias or white noise, not {given}")
         mean = Pose.exp(self.mean * duration)
         if noise == "bias":
             maps = duration * right_jacobian(self.mean * duration)

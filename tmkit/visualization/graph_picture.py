@@ -95,18 +95,11 @@ def semantics_graph_drawing(
         title: above the drawing.
     """
     board = _Layout(scene, places or {})
-    marks: list[Mark] = []
-    for body, box in board.boxes.items():
-        marks.append(Area(f"body {body}", _outline(*box), _BODY))
-    edges = []
-    for name in scene.frame_names:
-        parent = scene.parent(name)
-        if parent is not None:
-            edges.append(("pose", Node("frame", parent), name))
-    for name in scene.twist_frames:
-        held = scene.twist_edge(name)
-        if held is not None:
-            edges.append(("twist", Node("body", held[0]), name))
+    marks: list[Mark] = [Area(f"body {body}", _outline(*box), _BODY) for body, box in board.boxes.items()]
+    parents = [(scene.parent(name), name) for name in scene.frame_names]
+    twists = [(scene.twist_edge(name), name) for name in scene.twist_frames]
+    edges = [("pose", Node("frame", parent), name) for parent, name in parents if parent is not None]
+    edges += [("twist", Node("body", held[0]), name) for held, name in twists if held is not None]
     for kind, tail, name in edges:
         text = _held(scene, kind, tail, name) if has_notation else ""
         marks += _arrow(board, kind, tail, Node("frame", name), text=text, color=_POSE if kind == "pose" else _TWIST)
@@ -116,7 +109,8 @@ def semantics_graph_drawing(
         marks.append(Label(f"body {body}", box[0], body, _BODY, offset=(6.0, 8.0), background=_SHADE))
     for name, at in board.frames.items():
         marks += _frame(f"frame {{{name}}}", at, name, "#30363d")
-    caption = [_reason(number, edge) for number, edge in enumerate(refused, start=1)]
+    reasons = [f"{edge.rule}: {edge.reason}" if edge.rule else edge.reason for edge in refused]
+    caption = [f"{number}  {reason}" for number, reason in enumerate(reasons, start=1)]
     return Drawing(tuple(marks), title=title, caption=tuple(caption), largest_unit=_INCHES)
 
 
@@ -138,21 +132,8 @@ def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequen
     return save_drawings([drawing], path, width=width)
 
 
-def _reason(number: int, edge: Refused) -> str:
-    return f"{number}  {edge.rule}: {edge.reason}" if edge.rule else f"{number}  {edge.reason}"
-
-
-# --------------------------------------------------------------------------------------------------------------- layout
-
-
 class _Layout:
-    """Where boxes and frames are, and which ways between them are taken.
-
-    Attributes:
-        boxes: body -> (2, 2) lower and upper corner.
-        frames: frame -> (2,) its middle.
-        stray: (2,) where the next refused node goes.
-    """
+    """Boxes (2, 2: lower and upper corner) of bodies, middles (2,) of frames, ways taken, where strays go."""
 
     def __init__(self, scene: SceneGraph, places: Mapping[str, tuple[float, float]]) -> None:
         on: dict[str, list[str]] = {body: [] for body in scene.body_names}
@@ -205,9 +186,8 @@ class _Layout:
         inner = points[5:-5]
         for taken in self._taken:
             near = np.linalg.norm(inner[:, None, :] - taken[None, :, :], axis=2).min(axis=1) < _APART / 2
-            if 3 * int(near.sum()) > len(inner):
-                return True
-            if float(np.linalg.norm(points[len(points) // 2] - taken[len(taken) // 2])) < _APART:
+            middles = float(np.linalg.norm(points[len(points) // 2] - taken[len(taken) // 2]))
+            if 3 * int(near.sum()) > len(inner) or middles < _APART:
                 return True
         return False
 
@@ -225,11 +205,9 @@ class _Layout:
 
     def _hits(self, points: Array, ends: tuple[str, str]) -> bool:
         """Return whether a way leads through a frame that it does not join."""
-        return any(
-            bool((np.abs(points - at) < [_half_width(name), _HALF_HEIGHT]).all(axis=1).any())
-            for name, at in self.frames.items()
-            if name not in ends
-        )
+        others = {name: at for name, at in self.frames.items() if name not in ends}
+        inside = (np.abs(points - at) < [_half_width(name), _HALF_HEIGHT] for name, at in others.items())
+        return any(bool(near.all(axis=1).any()) for near in inside)
 
 
 def _half_width(name: str) -> float:
@@ -265,9 +243,6 @@ def _layered(scene: SceneGraph, sizes: Mapping[str, Array]) -> dict[str, Array]:
     return middles
 
 
-# --------------------------------------------------------------------------------------------------------------- marks
-
-
 def _outline(low: Array, high: Array, corner: float = 0.18) -> Array:
     """Return the outline of a box with round corners."""
     angles = np.linspace(0.0, np.pi / 2, 8)
@@ -291,10 +266,9 @@ def _frame(meaning: str, at: Array, text: str, color: str) -> list[Mark]:
 def _arrow(board: _Layout, kind: str, tail: Node, head: Node, *, text: str, color: str) -> list[Mark]:
     points = board.way(tail, head)
     meaning = f"{kind} edge from {tail} to {head}"
-    made: list[Mark] = [Line(meaning, points, color, width=1.7, is_dashed=kind.endswith("twist"), has_head=True)]
-    if text:
-        made.append(Label(meaning, points[len(points) // 2], text, color, offset=(0.0, 8.0), anchor="center", size=8.0))
-    return made
+    line = Line(meaning, points, color, width=1.7, is_dashed=kind.endswith("twist"), has_head=True)
+    label = Label(meaning, points[len(points) // 2], text, color, offset=(0.0, 8.0), anchor="center", size=8.0)
+    return [line, label] if text else [line]
 
 
 def _held(scene: SceneGraph, kind: str, tail: Node, name: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +58,13 @@ _WORDS = {
 
 @dataclass
 class _Board:
-    """Marks in the making: the places of frames, how they are looked at, and how large things are.
-
-    Attributes:
-        places: frame -> base_from_frame.
-        onto: (2, 3) projects the base's coordinates into the plane.
-        size: metres, about the extent of what is drawn.
-        others: frames that are drawn though nothing is said of them.
-    """
+    """Marks in the making: the places of frames, how they are looked at, and how large things are."""
 
     scene: SceneGraph
-    places: dict[str, Pose]
-    onto: Array
-    size: float
-    others: tuple[str, ...]
+    places: dict[str, Pose]  # frame -> base_from_frame
+    onto: Array  # (2, 3) projects the base's coordinates into the plane
+    size: float  # metres, about the extent of what is drawn
+    others: tuple[str, ...]  # frames that are drawn though nothing is said of them
     marks: list[Mark] = field(default_factory=list)
 
     def flat(self, point: ArrayLike) -> Array:
@@ -109,12 +102,11 @@ def relation_drawing(
     _draw_bodies(board, coords)
     _draw_frames(board, coords)
     arrows = [part for relation in relations for part in _parts(scene, relation, q)]
-    longest = {"LinearVelocity": 0.0, "Force": 0.0}
+    longest: dict[str, float] = {}
     for kind, _, vector in arrows:
-        if kind in longest:
-            longest[kind] = max(longest[kind], float(np.linalg.norm(vector)))
+        longest[kind] = max(longest.get(kind, 0.0), float(np.linalg.norm(vector)))
     for kind, coord, vector in arrows:
-        _draw_part(board, kind, coord, vector, longest.get(kind, 0.0))
+        _draw_part(board, kind, coord, vector, longest[kind])
     lines = tuple(map(notation, coords)) if caption is None else tuple(caption)
     return Drawing(tuple(board.marks), title=title, caption=lines)
 
@@ -140,9 +132,6 @@ def draw_relations(
 def notation(coord: Coord) -> str:
     """Return coordinates as the papers write them: ``TwistCoord(e|C, D, [r])``."""
     return f"{type(coord).__name__}({', '.join(coord.notation())})"
-
-
-# ---------------------------------------------------------------------------------------------------- places and sizes
 
 
 def _board(
@@ -182,20 +171,9 @@ def _bodies(coords: Sequence[Coord]) -> tuple[str, ...]:
 
 
 def _label_of(name: str, on: dict[str, set[str]]) -> str:
-    texts = []
-    for body, roles in on.items():
-        if roles >= {"point", "ori"}:
-            texts.append(f"{{{name}}}|{body}")
-        elif "point" in roles:
-            texts.append(f"{name}|{body}")
-        elif "ori" in roles:
-            texts.append(f"[{name}]|{body}")
-    if "" in on:
-        texts.append(f"[{name}]")
-    return ", ".join(texts)
-
-
-# ------------------------------------------------------------------------------------------------------ bodies, frames
+    forms = {("ori",): f"[{name}]|", ("point",): f"{name}|", ("ori", "point"): f"{{{name}}}|"}
+    texts = [forms[named] + body for body, roles in on.items() if (named := tuple(sorted(roles - {"axes"})))]
+    return ", ".join(texts + [f"[{name}]"] * ("" in on))
 
 
 def _draw_bodies(board: _Board, coords: Sequence[Coord]) -> None:
@@ -247,9 +225,6 @@ def _draw_frames(board: _Board, coords: Sequence[Coord]) -> None:
         board.marks.append(Label(text, at, text, offset=offset, anchor="right" if is_left else "left"))
 
 
-# ----------------------------------------------------------------------------------------------------------- relations
-
-
 def _parts(
     scene: SceneGraph, relation: SemanticRelation | Coord, q: ArrayLike | None
 ) -> list[tuple[str, Coord, Array]]:
@@ -267,9 +242,7 @@ def _parts(
 
 def _draw_part(board: _Board, kind: str, coord: Any, vector: Array, longest: float) -> None:
     """Draw one arrow and its symbol."""
-    color = _COLORS[kind]
-    meaning = f"{kind} of {notation(coord)}"
-    symbol = _SYMBOLS[kind]
+    color, meaning, symbol = _COLORS[kind], f"{kind} of {notation(coord)}", _SYMBOLS[kind]
     if kind == "Position":
         start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_point", "point"))
         board.marks.append(Line(meaning, np.array([start, end]), color, width=1.8, has_head=True))
@@ -318,11 +291,7 @@ def _draw_turning(board: _Board, at: Array, vector: Array, label: Label) -> None
     stem = board.flat(np.array([at, at + 0.3 * board.size * axis]))
     board.marks.append(Line(f"axis of {label.meaning}", stem, label.color, width=1.0, is_dashed=True))
     board.marks.append(Line(label.meaning, ring, label.color, width=1.8, has_head=True))
-    board.marks.append(
-        Label(
-            label.meaning, stem[1], label.text, label.color, offset=label.offset, anchor=label.anchor, size=label.size
-        )
-    )
+    board.marks.append(replace(label, at=stem[1]))
 
 
 def _bow(start: Array, end: Array, height: float) -> Array:
@@ -331,9 +300,6 @@ def _bow(start: Array, end: Array, height: float) -> Array:
     aside = np.array([-along[1], along[0]])
     t = np.linspace(0.06, 0.94, 24)[:, None]
     return np.asarray(start + t * along + 4 * height * t * (1 - t) * aside)
-
-
-# ------------------------------------------------------------------------------------------ coordinates without a scene
 
 
 def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
@@ -350,10 +316,9 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
         numbers = [number for part in _PARTS.get(coord.relation, (coord.relation,)) for number in _VALUES[kinds[part]]]
         name = {"Twist": "TwistVector", "Wrench": "WrenchVector"}.get(coord.relation, f"{coord.relation}Vector")
         held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
-    words = [f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields]
-    return relation_drawing(
-        scene, [held], size=_SIZE, title=notation(coord) if title is None else title, caption=(", ".join(words),)
-    )
+    words = ", ".join(f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields)
+    title = notation(coord) if title is None else title
+    return relation_drawing(scene, [held], size=_SIZE, title=title, caption=(words,))
 
 
 def _two_bodies(coord: Coord) -> SceneGraph:

@@ -42,29 +42,18 @@ _FAR = 4.0  # metres across above which a piece does not count for the view
 
 @dataclass(frozen=True)
 class ScenePiece:
-    """One shape of a frame, as it is drawn.
-
-    Attributes:
-        mesh: index of its mesh in the model.
-        pose: frame_from_piece.
-        color: red, green, blue, alpha from 0 to 1.
-        role: whether it is what is seen or what collides.
-    """
+    """One shape of a frame, as it is drawn."""
 
     frame: str
-    mesh: int
-    pose: Pose
-    color: Color
+    mesh: int  # index in the model
+    pose: Pose  # frame_from_piece
+    color: Color  # red, green, blue, alpha from 0 to 1
     role: Role
 
 
 @dataclass(frozen=True, eq=False)
 class SceneModel:
-    """What is drawn of one version of a scene.
-
-    Frames are in the order of the scene's poses; meshes, each distinct one once, have (v, 3) vertices in metres and (f,
-    3) faces.
-    """
+    """What is drawn of a version: frames in the order of poses; distinct meshes, (v, 3) metres and (f, 3)."""
 
     frames: tuple[str, ...]
     meshes: tuple[Triangles, ...]
@@ -72,10 +61,7 @@ class SceneModel:
 
 
 def scene_model(scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Color] | None = None) -> SceneModel:
-    """Return what is drawn of a scene, with colours of frames in ``paint`` instead of those of their shapes.
-
-    Vertices of meshes that lie in one cube with the edge ``cell`` (metres) become one; 0 keeps all.
-    """
+    """Return what is drawn of a scene, with ``paint`` as colours, and vertices in cubes of ``cell`` metres joined."""
     numbers: dict[str, int] = {}
     meshes: list[Triangles] = []
     pieces: list[ScenePiece] = []
@@ -134,9 +120,6 @@ def _creased(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Triangl
     return mesh.vertices[unique[:, 1]].astype(np.float32), number.reshape(-1, 3).astype(np.uint32)
 
 
-# --- nodes -----------------------------------------------------------------------------------------------------------
-
-
 def _node_name(frame: str) -> str:
     """Return the name of a frame as a node of viser, which separates levels by slashes."""
     return frame.replace("/", "\N{DIVISION SLASH}")
@@ -163,9 +146,8 @@ def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float6
         )  # fmt: skip
         if piece.role == "visual":
             handles[number] = handle
-    scene.add_batched_axes(
-        "/frames", poses[:, [6, 3, 4, 5]], poses[:, :3], axes_length=0.06, axes_radius=0.0025, visible=False
-    )
+    turns, places = poses[:, [6, 3, 4, 5]], poses[:, :3]
+    scene.add_batched_axes("/frames", turns, places, axes_length=0.06, axes_radius=0.0025, visible=False)
     return handles
 
 

@@ -22,10 +22,7 @@ _MOST_ROWS = 1000
 
 
 def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0) -> None:
-    """Draw a failure of a search, with the explanation and what was rejected, to click through.
-
-    ``number`` is of the example among those of all causes; by default the first of the cause that is met most.
-    """
+    """Draw an example of a failure by number, with the explanation and what was rejected, to click through."""
     cases = _cases(result)
     maker = partial(_WhyNotPanel, result=result, more=more, now=number)
     panels: list[PanelMaker] = [maker, TreePanel, JointsPanel, PlanPanel, *more]
@@ -37,7 +34,8 @@ def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] =
         paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _ORANGE)
         paint |= dict.fromkeys(example.in_the_way, RED)
         paint |= {example.object: _BLUE} if example.object is not None else {}
-        viewer.draw(example.scene, example.q, paint=paint, panels=panels, caption=_caption(action, cause, example))
+        caption = f"{action.action}{f', {example.choice}' if example.choice else ''}: {cause}"
+        viewer.draw(example.scene, example.q, paint=paint, panels=panels, caption=caption)
     elif viewer.problem is not None:
         scene, q = viewer.problem.scene, viewer.problem.q
         q = scene.at(viewer.home(scene) if q is None else q).q
@@ -46,10 +44,6 @@ def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] =
 
 def _cases(result: PlanResult) -> list[tuple[ActionDiagnosis, FailureCause, FailureExample]]:
     return [(a, cause, example) for a in result.diagnosis.actions for cause in a.causes for example in cause.examples]
-
-
-def _caption(action: ActionDiagnosis, cause: FailureCause, example: FailureExample) -> str:
-    return f"{action.action}{f', {example.choice}' if example.choice else ''}: {cause}"
 
 
 class _WhyNotPanel(Panel):

@@ -20,8 +20,15 @@ from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.robots import find_manipulators, home_configuration
 from tmkit.tamp import PlanningProblem
-from tmkit.visualization.page import CELL, script_text, start_server, stop_server
-from tmkit.visualization.plan_timeline import PlanTimeline, rest_document, timeline_document
+from tmkit.visualization.page import (
+    CELL,
+    PlanTimeline,
+    rest_document,
+    script_text,
+    start_server,
+    stop_server,
+    timeline_document,
+)
 from tmkit.visualization.scene_model import Color, SceneModel, add_nodes, bounds, model_document, scene_model, set_view
 
 
@@ -165,8 +172,6 @@ class Stage:
         numbers = poses.astype(np.float32)
         self._send_update({"batched_positions": numbers[:, :3].copy(), "batched_wxyzs": numbers[:, [6, 3, 4, 5]]})
 
-    # --- the page -----------------------------------------------------------------------------------------------------
-
     def pick(self, frame: str | None) -> None:
         """Pick a frame, as a click on it does; None for none.
 
@@ -219,10 +224,7 @@ class Stage:
             panel.update()
 
     def _send_update(self, updates: dict[str, Any]) -> None:
-        """Send properties of the node ``/poses``, by which the page's script gets documents and poses.
-
-        viser's handles send one message a property and refuse properties of one's own, so the message is made here.
-        """
+        """Send properties of ``/poses``, where the script reads them, as one message, unlike viser's handles."""
         from viser import _messages
 
         if self._closed.is_set():

@@ -23,13 +23,21 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
-from tmkit.visualization.page import page_html
-from tmkit.visualization.plan_timeline import plan_timeline
+from tmkit.visualization.page import page_html, plan_timeline
 from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
 from tmkit.visualization.search_panels import search_panel, show_failure
 from tmkit.visualization.stage import PanelMaker, Stage
-from tmkit.visualization.versions_panel import PALE, VersionsPanel, changes, latest_configuration, looks_differ
-from tmkit.visualization.viewer_panels import FactsPanel, JointsPanel, PlanPanel, TreePanel
+from tmkit.visualization.viewer_panels import (
+    PALE,
+    FactsPanel,
+    JointsPanel,
+    PlanPanel,
+    TreePanel,
+    VersionsPanel,
+    changes,
+    latest_configuration,
+    looks_differ,
+)
 
 Shown = SceneGraph | Plan | PlanResult | PlanningProblem
 """What a viewer can show."""

@@ -16,31 +16,24 @@ if TYPE_CHECKING:
         BagInfo as BagInfo, BagRecorder as BagRecorder, BagReplay as BagReplay, BagTopic as BagTopic,
         play_bag as play_bag, read_bag_info as read_bag_info,
     )  # fmt: skip
-    from tmkit.world.block_execution import run_block as run_block
     from tmkit.world.block_runner import (
         After as After, BlockRunner as BlockRunner, Every as Every, OnChange as OnChange, check_chain as check_chain,
     )  # fmt: skip
-    from tmkit.world.blocks import FunctionBlock as FunctionBlock, OutputFrame as OutputFrame
+    from tmkit.world.blocks import FunctionBlock as FunctionBlock, OutputFrame as OutputFrame, run_block as run_block
     from tmkit.world.buffer import Buffer as Buffer
     from tmkit.world.closed_loop import (
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,
         Sensor as Sensor, execute_closed_loop as execute_closed_loop,
     )  # fmt: skip
-    from tmkit.world.exceptions import (
-        ConnectivityException as ConnectivityException, ExtrapolationException as ExtrapolationException,
-        InvalidArgumentException as InvalidArgumentException, LookupException as LookupException,
-        TimeoutException as TimeoutException, TransformException as TransformException,
-    )  # fmt: skip
     from tmkit.world.live_scene import LiveScene as LiveScene
     from tmkit.world.messages import (
-        Header as Header, JointState as JointState, Quaternion as Quaternion, Time as Time, Transform as Transform,
+        ConnectivityException as ConnectivityException, ExtrapolationException as ExtrapolationException,
+        Header as Header, InvalidArgumentException as InvalidArgumentException, JointState as JointState,
+        LookupException as LookupException, Quaternion as Quaternion, Time as Time,
+        TimeoutException as TimeoutException, Transform as Transform, TransformException as TransformException,
         TransformStamped as TransformStamped, Vector3 as Vector3,
     )  # fmt: skip
     from tmkit.world.perception import PlaneSegmentation as PlaneSegmentation, TableRecognition as TableRecognition
-    from tmkit.world.tracking import (
-        ObjectTracker as ObjectTracker, OutdatedRemover as OutdatedRemover, Predictor as Predictor,
-        StatePublisher as StatePublisher,
-    )  # fmt: skip
     from tmkit.world.service.access import ServiceLimits as ServiceLimits, read_tokens as read_tokens
     from tmkit.world.service.client import (
         Client as Client, Replica as Replica, WorldChange as WorldChange, connect as connect,
@@ -53,5 +46,9 @@ if TYPE_CHECKING:
         InProcessTransport as InProcessTransport, Transport as Transport, load_transport as load_transport,
     )  # fmt: skip
     from tmkit.world.service.zenoh_transport import ZenohTransport as ZenohTransport
+    from tmkit.world.tracking import (
+        ObjectTracker as ObjectTracker, OutdatedRemover as OutdatedRemover, Predictor as Predictor,
+        StatePublisher as StatePublisher,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -55,9 +55,8 @@ def agrees(expected: Pose, detection: Detection, covariance: NDArray[np.float64]
 
 def largest_agreement(found: Sequence[Detection]) -> list[Detection]:
     """Return the most detections that agree with one of them."""
-    return max(
-        ([other for other in found if agrees(one.pose, other, one.covariance + _MARGIN)] for one in found), key=len
-    )
+    groups = ([other for other in found if agrees(one.pose, other, one.covariance + _MARGIN)] for one in found)
+    return max(groups, key=len)
 
 
 def fused(found: Sequence[Detection]) -> Pose:
@@ -75,9 +74,8 @@ def resting(scene: SceneGraph, name: str, pose: Pose, q: NDArray[np.float64]) ->
         axis = np.cross(up, [0.0, 0.0, 1.0])
         length = float(np.linalg.norm(axis))
         if length > 0.0:
-            pose = (
-                Pose(pose.translation) @ Pose.exp([0, 0, 0, *(tilt * axis / length)]) @ Pose([0, 0, 0], pose.quat_xyzw)
-            )
+            level = Pose.exp([0, 0, 0, *(tilt * axis / length)])
+            pose = Pose(pose.translation) @ level @ Pose([0, 0, 0], pose.quat_xyzw)
     low = float(_corners(scene, name, pose)[:, 2].min())
     best: tuple[float, str] | None = None
     inside = {name, *scene.subtree(name)}
@@ -92,11 +90,9 @@ def resting(scene: SceneGraph, name: str, pose: Pose, q: NDArray[np.float64]) ->
             if gap <= _RESTING and surface.polygon.depth([[x, y]])[0] >= 0.0 and (best is None or gap < best[0]):
                 best = gap, support
                 pose_on = Pose([0.0, 0.0, height - low]) @ pose
-    if best is None:  # on nothing that is known
-        root = scene.root(name)
-        return scene.reparent(name, root, pose=pose) if scene.parent(name) != root else scene.set_pose(name, pose)
-    local = scene.pose(best[1], q=q).inverse() @ pose_on
-    return scene.reparent(name, best[1], pose=local) if scene.parent(name) != best[1] else scene.set_pose(name, local)
+    parent = scene.root(name) if best is None else best[1]  # the root: on nothing that is known
+    pose = pose if best is None else scene.pose(parent, q=q).inverse() @ pose_on
+    return scene.reparent(name, parent, pose=pose) if scene.parent(name) != parent else scene.set_pose(name, pose)
 
 
 def _corners(scene: SceneGraph, frame: str, pose: Pose) -> NDArray[np.float64]:

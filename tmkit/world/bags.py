@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from tmkit._core import SceneGraph, diff
 from tmkit._support.limits import read_bytes
 from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError, TmkitError, UnknownNameError
 from tmkit.graph import joint_history
-from tmkit.graph.joint_histories import CLASS
+from tmkit.graph.moments import CLASS
 from tmkit.spatial import GaussianPose, Pose, to_ros_pose
 from tmkit.world.buffer import Buffer
 from tmkit.world.messages import seconds_and_nanoseconds, transform_message
@@ -202,9 +201,8 @@ def _checked_files(path: Path, max_bytes: int) -> dict[str, str]:
         text = read_bytes(metadata, limit=_MOST_METADATA).decode()
         known = YAML(typ="safe", pure=True).load(text)["rosbag2_bagfile_information"]
         if known.get("compression_format"):  # of files or messages, whose size is not known before
-            raise FileFormatError.at(
-                path, "is compressed: 'ros2 bag convert' makes one that is not, or compressed MCAP"
-            )
+            reason = "is compressed: 'ros2 bag convert' makes one that is not, or compressed MCAP"
+            raise FileFormatError.at(path, reason)
         frames = json.loads((known.get("custom_data") or {}).get(_FRAMES, "{}"))
         return {str(topic): str(frame) for topic, frame in frames.items()}
 
@@ -267,9 +265,7 @@ class BagRecorder:
     def __enter__(self) -> BagRecorder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -281,9 +277,6 @@ class BagRecorder:
 
     def record(self, scene: SceneGraph) -> None:
         """Write what is new in a version since the last that was recorded. O(changes).
-
-        Args:
-            scene: the version.
 
         Raises:
             OutputError: it cannot be written.
@@ -351,15 +344,10 @@ class BagRecorder:
                 yield when, topic, _POSE, self._made(fields, _POSE)
         for time, values in joints.items():
             stamp = seconds_and_nanoseconds(time)
-            empty = np.zeros(0)
             header = {"stamp": {"sec": stamp[0], "nanosec": stamp[1]}, "frame_id": ""}
             fields = {"header": header, "name": [*values], "position": np.array([*values.values()])}
-            yield (
-                _nanoseconds(stamp),
-                "/joint_states",
-                _JOINTS,
-                self._made({**fields, "velocity": empty, "effort": empty}, _JOINTS),
-            )
+            fields |= dict.fromkeys(("velocity", "effort"), np.zeros(0))
+            yield _nanoseconds(stamp), "/joint_states", _JOINTS, self._made(fields, _JOINTS)
 
     def _made(self, value: Any, kind: str) -> Any:
         """Return a message of rosbags with the fields of a message or a mapping, whatever their types are called."""
@@ -374,14 +362,13 @@ class BagRecorder:
 
     def _topic_of(self, frame: str) -> str:
         """Return the topic of the poses of a frame; its name has letters, digits and underscores."""
-        known = {frame: topic for topic, frame in self._frames.items()}
-        if frame not in known:
-            topic = plain = "/poses/" + re.sub(r"\W", "_", frame, flags=re.ASCII)
-            while topic in self._frames:
-                topic = f"{plain}_{len(self._frames)}"
-            self._frames[topic] = frame
-            return topic
-        return known[frame]
+        topic = plain = "/poses/" + re.sub(r"\W", "_", frame, flags=re.ASCII)
+        if known := [topic for topic, other in self._frames.items() if other == frame]:
+            return known[0]
+        while topic in self._frames:
+            topic = f"{plain}_{len(self._frames)}"
+        self._frames[topic] = frame
+        return topic
 
     def _connection(self, topic: str, kind: str) -> Any:
         from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
@@ -399,9 +386,8 @@ class BagRecorder:
         try:
             yield
         except (WriterError, OSError) as error:
-            raise OutputError(
-                f"{self._path}: cannot be written: {error}", path=str(self._path), reason=str(error)
-            ) from error
+            message = f"{self._path}: cannot be written: {error}"
+            raise OutputError(message, path=str(self._path), reason=str(error)) from error
 
 
 def _nanoseconds(stamp: tuple[int, int]) -> int:

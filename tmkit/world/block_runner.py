@@ -14,8 +14,7 @@ from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import walk_nodes
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.spatial.plain import check_fields
-from tmkit.world.block_execution import blamed, executed, has_changed, touched
-from tmkit.world.blocks import FunctionBlock, frames_below, node_of
+from tmkit.world.blocks import FunctionBlock, blamed, executed, frames_below, has_changed, node_of, touched
 from tmkit.world.live_scene import LiveScene
 
 _logger = logging.getLogger(__name__)
@@ -32,11 +31,8 @@ def provides(made: Pattern, wanted: Pattern) -> bool:
         if role == len(wanted.roles):
             return all(c.renamed(chosen) in said for c in wanted.conditions)
         need = wanted.part_of(wanted.roles[role])
-        return any(
-            fits((*chosen, at))
-            for at, name in enumerate(made.roles)
-            if at not in chosen and _implies(made.part_of(name), need)
-        )
+        parts = [at for at, name in enumerate(made.roles) if at not in chosen and _implies(made.part_of(name), need)]
+        return any(fits((*chosen, at)) for at in parts)
 
     return fits(())
 
@@ -178,10 +174,7 @@ class BlockRunner:
         return tuple(self._errors)
 
     def run(self, *names: str) -> SceneGraph:
-        """Execute blocks as a chain, each on what those before it made, and return the version after the last.
-
-        Args:
-            names: of blocks, in order; all if omitted.
+        """Execute blocks (all by default) as a chain, each on what those before it made; return the last version.
 
         Raises:
             UnknownNameError: no such block.
@@ -190,9 +183,8 @@ class BlockRunner:
         for name in names:
             if name not in self.blocks:
                 raise UnknownNameError.of("function block", name, self.blocks)
-        chain = [self.blocks[name] for name in names or self.blocks]
-        check_chain(chain, self.world.scene)
-        scene = self.world.scene
+        chain, scene = [self.blocks[name] for name in names or self.blocks], self.world.scene
+        check_chain(chain, scene)
         for block in chain:
             scene = self._run(block)
         return scene
@@ -230,11 +222,7 @@ class BlockRunner:
             self.step(interval)
 
     def step(self, interval: float) -> None:
-        """Poll, and wait until the world changes or a block is due by :class:`Every`.
-
-        Args:
-            interval: seconds to wait at most.
-        """
+        """Poll, and wait until the world changes or a block is due by :class:`Every`, ``interval`` seconds at most."""
         scene, now = self.poll(), self._clock()
         due = [self._next[name] - now for name, trigger in self._triggers.items() if isinstance(trigger, Every)]
         self.world.wait(scene, max(0.0, min([interval, *due])))

@@ -19,18 +19,23 @@ import numpy as np
 
 from tmkit._core import SceneGraph, StampedPoses, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
-from tmkit.graph.joint_histories import add_joint_values, configuration, driving_joints, joint_history
+from tmkit.graph.moments import add_joint_values, configuration, driving_joints, joint_history
 from tmkit.spatial import Pose, from_ros_pose
-from tmkit.world.exceptions import (
+from tmkit.world.live_scene import LiveScene
+from tmkit.world.messages import (
     ConnectivityException,
     ExtrapolationException,
     InvalidArgumentException,
     LookupException,
+    Time,
     TimeoutException,
     TransformException,
+    TransformStamped,
+    pose_of,
+    seconds_and_nanoseconds,
+    seconds_of,
+    transform_message,
 )
-from tmkit.world.live_scene import LiveScene
-from tmkit.world.messages import Time, TransformStamped, pose_of, seconds_and_nanoseconds, seconds_of, transform_message
 
 _REMEMBERED = 100  # refusals
 _Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in seconds and nanoseconds
@@ -59,8 +64,6 @@ class Buffer(LiveScene):
     def refusals(self) -> tuple[str, ...]:
         """Why transforms were ignored, of the last 100, with their authority."""
         return tuple(self._refusals)
-
-    # --- what comes in -----------------------------------------------------------------------------------------------
 
     def set_transform(self, transform: Any, authority: str = "default_authority") -> bool:
         """Take the pose of a frame in its parent at a time, and return whether it was taken.
@@ -114,11 +117,8 @@ class Buffer(LiveScene):
             if len(message.name) != len(message.position):
                 raise InvalidArgumentException(f"{len(message.name)} joints have {len(message.position)} positions")
             scene = self._scene
-            values = {
-                joint: float(value)
-                for joint, value in zip(message.name, message.position, strict=True)
-                if scene.joint(scene.joint_frame(joint)).mimic is None
-            }
+            values = dict(zip(message.name, map(float, message.position), strict=True))
+            values = {name: x for name, x in values.items() if scene.joint(scene.joint_frame(name)).mimic is None}
             stamp = seconds_of(message.header.stamp)
             return add_joint_values(scene, values, stamp=stamp, capacity=self._capacity, window=self._window)
 
@@ -184,8 +184,6 @@ class Buffer(LiveScene):
             message = f"frame '{child}' has parent '{scene.parent(child)}' since before {known.stamps[-1]:.9g} s"
             raise StampError(f"{message}, so a pose in '{parent}' at {stamp:.9g} s is too old", frame=child)
         return scene.reparent(child, parent, pose=pose)
-
-    # --- queries -----------------------------------------------------------------------------------------------------
 
     def lookup_transform(
         self, target_frame: str, source_frame: str, time: Any = 0, timeout: Any = 0
@@ -333,10 +331,8 @@ class Buffer(LiveScene):
             except InvalidArgumentException:
                 raise
             except TransformException:
-                if end is None:
-                    end = clock.monotonic() + seconds_of(timeout)
-                left = end - clock.monotonic()
-                if left <= 0.0:
+                end = clock.monotonic() + seconds_of(timeout) if end is None else end
+                if (left := end - clock.monotonic()) <= 0.0:
                     raise
                 self.wait(scene, left)
 
@@ -393,9 +389,8 @@ def _explained(error: TmkitError, target: str, source: str) -> TransformExceptio
     way = f"when looking up the transform from frame [{source}] to frame [{target}]"
     for name in (target, source):
         if not name or name.startswith("/"):
-            return InvalidArgumentException(
-                f"a frame id is not empty and has no '/' in front, unlike '{name}'", **frames
-            )
+            message = f"a frame id is not empty and has no '/' in front, unlike '{name}'"
+            return InvalidArgumentException(message, **frames)
     if isinstance(error, UnknownNameError):
         return LookupException(str(error), **frames)
     if isinstance(error, DisconnectedError):

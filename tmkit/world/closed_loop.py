@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -167,9 +168,8 @@ def execute_closed_loop(
         ArgumentError: no plan or fewer than two looks allowed.
     """
     if max_plans < 1 or looks < 2:
-        raise ArgumentError(
-            f"a closed loop needs max_plans of at least 1 and looks of at least 2, not {max_plans}, {looks}"
-        )
+        given = f"{max_plans}, {looks}"
+        raise ArgumentError(f"a closed loop needs max_plans of at least 1 and looks of at least 2, not {given}")
     return _Loop(problem, executor, sensors, options or PlanningOptions(), max_plans, looks, rate, on_event).run(plan)
 
 
@@ -256,8 +256,6 @@ class _Loop:
         self._looked(plan)
         return ()
 
-    # --- looking --------------------------------------------------------------------------------------------------
-
     def _looked(self, plan: Plan) -> bool:
         """Look at the world, and believe it; return whether it is not as expected."""
         assert self._q is not None, "a plan has one"
@@ -280,10 +278,6 @@ class _Loop:
     def _in_view(self, scene: SceneGraph) -> set[str]:
         assert self._q is not None
         return {name for sensor in self._sensors for name in sensor.in_view(scene, self._q)}
-
-    def _overlap(self, scene: SceneGraph, first: str, second: str) -> bool:
-        assert self._q is not None
-        return pair_distance(scene, self._q, frame_a=first, frame_b=second) < -TOLERANCE
 
     def _believed(self, plan: Plan, seen: dict[str, list[Detection]], view: Collection[str]) -> bool:
         """Believe what most looks agree on; return whether it differs from what was expected."""
@@ -321,7 +315,8 @@ class _Loop:
         if unseen and news:  # what was moved may hide it, but not be where it is
             free = self._in_view(scene)
             others = [name for name in news if name in scene]
-            unseen = [name for name in unseen if name in free or any(self._overlap(scene, name, o) for o in others)]
+            gap = partial(pair_distance, scene, self._q)
+            unseen = [n for n in unseen if n in free or any(gap(frame_a=n, frame_b=o) < -TOLERANCE for o in others)]
         for name in unseen:
             scene = scene.remove_frame(name, subtree=True)
             news[name] = f"'{name}' is gone"
@@ -341,8 +336,6 @@ class _Loop:
         names = scene.joint_names
         values = {name: float(np.clip(actual[k], low[k], high[k])) for k, name in enumerate(names) if name in joints}
         return np.array(scene.configuration(values, base=self._q))
-
-    # --- telling --------------------------------------------------------------------------------------------------
 
     def _tell(self, text: str, objects: tuple[str, ...], planning: PlanResult | None = None) -> None:
         assert self._q is not None

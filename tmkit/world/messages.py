@@ -1,7 +1,7 @@
 """Messages shaped like those of ROS 2's ``geometry_msgs``, ``std_msgs``, ``sensor_msgs`` and ``builtin_interfaces``.
 
 Fields, names and defaults are those of the ROS messages. Functions that take a message read fields only, so messages of
-ROS itself, or of ``rosbags``, are taken in their place.
+ROS itself, or of ``rosbags``, are taken in their place. The errors of tf2 are here by its names.
 """
 
 from __future__ import annotations
@@ -10,8 +10,33 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tmkit.errors import TmkitError
 from tmkit.spatial import Pose
-from tmkit.world.exceptions import InvalidArgumentException
+
+
+class TransformException(TmkitError, RuntimeError):  # noqa: N818 - tf2's name
+    """Base of all errors of a :class:`~tmkit.world.Buffer`. Attributes: ``target_frame``, ``source_frame``."""
+
+
+class LookupException(TransformException):
+    """A frame that is not in the buffer."""
+
+
+class ConnectivityException(TransformException):
+    """Two frames in different trees."""
+
+
+class ExtrapolationException(TransformException):
+    """A time outside of what is known of a frame on the way."""
+
+
+class InvalidArgumentException(TransformException):
+    """A name of a frame that is empty or begins with a slash, a message without what it needs, no time."""
+
+
+class TimeoutException(TransformException):
+    """A transform that did not become available in time."""
+
 
 _NANO = 1_000_000_000
 _NORM_TOLERANCE = 1e-2  # of the squared norm of a quaternion, as in tf2
@@ -81,11 +106,7 @@ class JointState:
 
 
 def seconds_and_nanoseconds(time: Any) -> tuple[int, int]:
-    """Return a time or a duration as whole seconds and the nanoseconds above them, or raise InvalidArgumentException.
-
-    It is a message with ``sec`` and ``nanosec``, an object with ``nanoseconds`` (as of ``rclpy``), or a number of
-    seconds.
-    """
+    """Return seconds and nanoseconds of a message, of an object of ``rclpy`` or of a number."""
     if isinstance(time, (int, float)):
         if math.isfinite(time):
             sec = math.floor(time)
@@ -104,10 +125,7 @@ def seconds_of(time: Any) -> float:
 
 
 def pose_of(position: Any, orientation: Any) -> Pose:
-    """Return the pose of a position and an orientation, or of a translation and a rotation.
-
-    InvalidArgumentException: numbers that are not finite, or a quaternion whose norm is not 1.
-    """
+    """Return the pose of a position and an orientation; InvalidArgumentException where it is none."""
     i, j, k, w = orientation.x, orientation.y, orientation.z, orientation.w
     x, y, z = position.x, position.y, position.z
     norm = i * i + j * j + k * k + w * w

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import AttachedShape, Box, PointCloud, SceneGraph, Shape
+from tmkit._core import AttachedShape, Box, PointCloud, SceneGraph
 from tmkit.errors import SceneError
 from tmkit.graph.patterns import Above, Part, Pattern, Touching, find_structure
 from tmkit.spatial import Pose
@@ -90,9 +90,8 @@ class PlaneSegmentation(FunctionBlock):
         counts = {"plane": 0, "segment": 0}
         for match in found["cloud"]:
             frame = match["cloud"]
-            clouds = [attached for attached in scene.shapes(frame) if attached.shape.kind == "point_cloud"]
-            points = np.concatenate([attached.pose.apply(attached.shape.points) for attached in clouds])
-            radius, stamp = clouds[0].shape.dimensions[0], clouds[0].stamp
+            points, first = _cloud(scene, frame)
+            radius, stamp = first.shape.dimensions[0], first.stamp
             for kind, part, pose, covariance in self._parts(points):
                 counts[kind] += 1
                 local = PointCloud(pose.inverse().apply(part), radius=radius)
@@ -269,13 +268,10 @@ class TableRecognition(FunctionBlock):
             if is_level and is_high and self.size[0] <= sides.min() and sides.max() <= self.size[1]:
                 plates[match["plane"]] = []
         candidates = {frame for match in found["segment"] for frame in match.values()}
-        pattern = Pattern(
-            [
-                Part("plate", ["plane"], test=lambda _, frame: frame in plates),
-                Part("object", ["segment"], test=lambda _, frame: frame in candidates),
-            ],
-            [Above("object", "plate", tolerance=self.gap), Touching("object", "plate", tolerance=self.gap)],
-        )
+        plate = Part("plate", ["plane"], test=lambda _, frame: frame in plates)
+        thing = Part("object", ["segment"], test=lambda _, frame: frame in candidates)
+        on = [Above("object", "plate", tolerance=self.gap), Touching("object", "plate", tolerance=self.gap)]
+        pattern = Pattern([plate, thing], on)
         for pair in find_structure(scene, pattern, q=q, up=self.up):
             plates[pair["plate"]].append(pair["object"])
         made: list[OutputFrame] = []
@@ -285,17 +281,20 @@ class TableRecognition(FunctionBlock):
             low, high = _bounds(scene, plane)
             box = Box([*(high - low)[:2], self.thickness])
             middle = (low + high) / 2.0
-            plate = AttachedShape(box, Pose([middle[0], middle[1], -self.thickness / 2.0]), color=[0.7, 0.5, 0.3, 1.0])
+            top = AttachedShape(box, Pose([middle[0], middle[1], -self.thickness / 2.0]), color=[0.7, 0.5, 0.3, 1.0])
             height = float(at.pose(plane).translation @ up)
-            made.append(OutputFrame(f"{self.name} {len(made) + 1}", plane, classes=["table"], shapes=[plate],
+            made.append(OutputFrame(f"{self.name} {len(made) + 1}", plane, classes=["table"], shapes=[top],
                                     attributes={"objects": objects, "height": height}))  # fmt: skip
         return self.output(made)
 
 
 def _bounds(scene: SceneGraph, frame: str) -> Array:
     """Return the least and largest coordinates (2, 3) of the point clouds of a frame, in its axes."""
-    clouds: list[tuple[Pose, Shape]] = [
-        (attached.pose, attached.shape) for attached in scene.shapes(frame) if attached.shape.kind == "point_cloud"
-    ]
-    points = np.concatenate([pose.apply(shape.points) for pose, shape in clouds])
+    points = _cloud(scene, frame)[0]
     return np.stack([points.min(axis=0), points.max(axis=0)])
+
+
+def _cloud(scene: SceneGraph, frame: str) -> tuple[Array, AttachedShape]:
+    """Return the points (n, 3) of the clouds of a frame, in its axes, and the first of the clouds."""
+    clouds = [attached for attached in scene.shapes(frame) if attached.shape.kind == "point_cloud"]
+    return np.concatenate([attached.pose.apply(attached.shape.points) for attached in clouds]), clouds[0]

@@ -15,7 +15,7 @@ from tmkit.errors import SceneError
 from tmkit.estimation import associate
 from tmkit.graph import Stamped, at_stamp, observations, remove_observations
 from tmkit.graph.patterns import Part, Pattern
-from tmkit.graph.stamps import stamped_attributes
+from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import GaussianPose, chi_square_quantile, fuse, mahalanobis_distance
 from tmkit.tamp import PlanningDomain
 from tmkit.tamp.domains.problems import scene_objects
@@ -97,10 +97,8 @@ class Predictor(FunctionBlock):
             stamp = newest + self.horizon
             then = at_stamp(ready, stamp, frames=[frame], extrapolate=2.0 * self.horizon,
                             acceleration_noise=self.acceleration_noise)  # fmt: skip
-            shapes = [
-                AttachedShape(one.shape, one.pose, color=one.color, visual=one.visual, collision=False)
-                for one in scene.shapes(frame)
-            ]
+            parts = scene.shapes(frame)
+            shapes = [AttachedShape(p.shape, p.pose, color=p.color, visual=p.visual, collision=False) for p in parts]
             made.append(OutputFrame(f"{self.name} {frame}", parent, then.local_pose(frame), then.edge_covariance(frame),
                                     ["prediction"], shapes, {"of": Stamped(frame, stamp)}, Free()))  # fmt: skip
         return self.output(made)
@@ -187,8 +185,7 @@ class ObjectTracker(FunctionBlock):
             names = looks[stamp]
             seen = [scene.gaussian_pose(name, relative_to=parent, q=q) for name in names]
             classes = [tuple(kind for kind in scene.classes(name) if kind != self.kind) for name in names]
-            new = self._looked(tracks, stamp, seen, classes)
-            for number in new:
+            for number in self._looked(tracks, stamp, seen, classes):
                 count += 1
                 tracks.append(_Track(f"{self.name} {count}", seen[number], stamp, classes[number]))
             tracks = [track for track in tracks if track.misses <= self.max_misses]
@@ -311,9 +308,8 @@ class OutdatedRemover(FunctionBlock):
             stamps = scene.attribute_stamps(frame)
             if min(stamps.values(), default=oldest) < oldest:
                 own = stamped_attributes(scene.specification(frame)).items()
-                scene = scene.set_attributes(
-                    frame, {key: value for key, value in own if stamps.get(key, oldest) >= oldest}
-                )
+                fresh = {key: value for key, value in own if stamps.get(key, oldest) >= oldest}
+                scene = scene.set_attributes(frame, fresh)
         return scene
 
 

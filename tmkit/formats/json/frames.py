@@ -24,7 +24,7 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.build import mesh_in_pieces
 from tmkit.formats.spec.model import PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
-from tmkit.graph.stamps import Stamped
+from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 
 COLLISION_LEVELS = ("box", "hull", "exact")

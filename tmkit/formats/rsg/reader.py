@@ -52,7 +52,7 @@ from tmkit.formats.spec.model import (
 )
 from tmkit.formats.spec.values import spec_of_inertia, spec_of_joint, spec_of_pose, specification_of_scene
 from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph, StampedPoses
-from tmkit.graph.stamps import Stamped
+from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 
 _MOST_FILES = 1000

@@ -41,7 +41,7 @@ from tmkit.formats.spec.model import (
 )
 from tmkit.formats.spec.values import joint_of, pose_of, primitive, zero_pose_of
 from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape, add_fact
-from tmkit.graph.stamps import stamped_attributes
+from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
 WORLD = "world"

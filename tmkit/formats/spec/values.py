@@ -29,7 +29,7 @@ from tmkit.formats.spec.model import (
     PoseSpec,
     SceneSpecification,
 )
-from tmkit.graph.stamps import stamped_attributes
+from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
 

@@ -9,7 +9,7 @@ Names come from files and may hold anything: :func:`clean` leaves nothing that a
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -46,10 +46,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Outline:
-    """The frames that are shown: those at the top, the children of each, and how many below each are not.
-
-    ``more[None]`` counts the descendants of tops that are not shown.
-    """
+    """The frames at the top, the children of each, and how many below each (None: of the tops) are not shown."""
 
     tops: tuple[str, ...]
     children: dict[str, tuple[str, ...]]
@@ -145,12 +142,10 @@ class Describer:
     """Says what there is to say of the frames of a scene, with joint values and places when given a configuration."""
 
     def __init__(self, scene: SceneGraph, q: ArrayLike | None = None) -> None:
-        self._scene = scene
-        self._at = None if q is None else scene.at(q)
-        self.values: dict[str, float] = {}
+        self._scene, self._at = scene, None if q is None else scene.at(q)
+        values: list[float] = [] if self._at is None else self._at.q.tolist()
+        self.values = dict(zip(scene.joint_names, values, strict=False))
         """Values of the joints that have an entry in the configuration, radians or metres; empty without one."""
-        if self._at is not None:
-            self.values = dict(zip(scene.joint_names, self._at.q.tolist(), strict=True))
 
     def words(self, frame: str) -> FrameWords:
         """Return what is said of a frame."""
@@ -209,10 +204,7 @@ def count_of(what: str, count: int, *, plural: str = "") -> str:
 
 
 def _shapes_words(shapes: Sequence[AttachedShape]) -> str:
-    counts: dict[str, int] = {}
-    for attached in shapes:
-        words = _shape_words(attached.shape)
-        counts[words] = counts.get(words, 0) + 1
+    counts = Counter(_shape_words(attached.shape) for attached in shapes)
     shown = [f"{words} ({count}x)" if count > 1 else words for words, count in list(counts.items())[:_SHAPES_SHOWN]]
     return ", ".join(shown + ["..."] * (len(counts) > _SHAPES_SHOWN))
 
@@ -256,10 +248,8 @@ def tree_text(
 
 
 def _branches(row: Row) -> str:
-    if not row.continues:
-        return ""
     above = "".join("│  " if more else "   " for more in row.continues[:-1])
-    return above + ("├─ " if row.continues[-1] else "└─ ")
+    return above + ("├─ " if row.continues[-1] else "└─ ") if row.continues else ""
 
 
 def _line(describer: Describer, row: Row) -> str:

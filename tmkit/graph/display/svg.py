@@ -1,20 +1,26 @@
-"""The tree of a scene as a drawing: a box a frame, from the roots on the left to the leaves on the right.
+"""The tree of a scene as a drawing, a box a frame, from the roots on the left to the leaves on the right; groups too.
 
 Each frame has a strip as high as its box, or as all the strips of its children, whichever is more; each box stands in
 the middle of its strip, so boxes never overlap. The columns are as wide as the widest box of their level. Two passes
 over the outline, without recursion. Plain SVG 1.1 with attributes only, on a white ground; the tooltip of a box
-(``<title>``) says all that there is to say of the frame.
+(``<title>``) says all that there is to say of the frame. Source of the drawing of frames and groups: Blumenthal and
+Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model", 2014, figure 4.
 """
 
 from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tmkit._core import SceneGraph
-from tmkit.graph.display.outline import Describer, Row, clean, count_of, outline_of
+from tmkit._core import Pose, SceneGraph
+from tmkit.errors import SceneError
+from tmkit.graph.attributes import attribute_text
+from tmkit.graph.display.outline import Describer, Row, clean, count_of, number, outline_of
+from tmkit.graph.nodes import SceneNode, members_of, nodes_of, uuid_of
 
 JOINT_COLOURS = {
     "fixed": "#8a8f98", "revolute": "#1f6fd0", "continuous": "#7b3fc4", "prismatic": "#13875a", "free": "#d0661f",
@@ -91,10 +97,7 @@ def tree_svg(
 def picture_of(
     boxes: list[Box], others: Sequence[tuple[str, str]] = (), *, kinds: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """Return the drawing of boxes in the order of an outline, with more edges, dashed, by the keys of their boxes.
-
-    ``kinds`` says for the legend what a colour means, instead of joints and classes.
-    """
+    """Return the drawing of boxes in outline order, with more edges, dashed; ``kinds`` are a legend of fills."""
     _lay_out(boxes)
     legend = _legend_of_kinds(kinds) if kinds else _legend(boxes)
     right = max([box.x + box.width for box in boxes] + [_MARGIN + legend[1]])
@@ -171,13 +174,12 @@ def _lay_out(boxes: list[Box]) -> None:
 
 def _edge(above: Box, box: Box, *, is_other: bool = False) -> str:
     """Return the line from a box to one of its children, or to something else that it contains."""
+    x, y1, y2 = above.x + above.width, above.middle, box.middle
     if is_other:
-        x, y1, y2 = above.x + above.width, above.middle, box.middle
         end = box.x if box.x >= x else box.x + box.width
         bend = max(x, end) + _COLUMN_GAP / 2
         path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend if end != box.x else x:.1f} {y2:.1f} {end:.1f} {y2:.1f}"
         return f'<path d="{path}" fill="none" stroke="{_FAINT}" stroke-width="1.4"{_DASHES}/>'
-    x, y1, y2 = above.x + above.width, above.middle, box.middle
     bend = x + _COLUMN_GAP / 2  # right beside the parent: lines of several colours part at once
     path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x + _COLUMN_GAP:.1f} {y2:.1f} H {box.x:.1f}"
     dashes = _DASHES if box.colour in (JOINT_COLOURS["free"], _FAINT) else ""
@@ -197,8 +199,8 @@ def _drawn(box: Box) -> str:
     parts.append(_text(middle, y + 16, box.label, _INK))
     if box.note:
         parts.append(_text(middle, y + 29, box.note, box.colour, size=9))
-    for number, text in enumerate(box.details):
-        parts.append(_text(middle, y + box.height - 8 - _LINE * (len(box.details) - 1 - number), text, _INK, size=9))
+    for row, text in enumerate(box.details):
+        parts.append(_text(middle, y + box.height - 8 - _LINE * (len(box.details) - 1 - row), text, _INK, size=9))
     return f"<g>{''.join(parts)}</g>"
 
 
@@ -249,3 +251,131 @@ def _named(parts: list[str], x: float, name: str) -> float:
     """Add the name of a sign that begins at x; return the width of both."""
     parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
     return 28 + 6.7 * len(name) + 18
+
+
+_TRANSFORM, _GEOMETRIC, _GROUP = "#fff0b8", "#cdebc6", "#e9edf3"
+_KINDS = (("frame", _TRANSFORM), ("frame with shapes", _GEOMETRIC), ("group", _GROUP))
+_LONGEST_LINE = 44
+
+
+def graph_svg(scene: SceneGraph, *, start: str | SceneNode | None = None, max_nodes: int = 200) -> str:
+    """Return a drawing of frames and groups with what they hold, as the text of an SVG file.
+
+    Each node has the start of its UUID in square brackets and its attributes in round ones; a frame also its
+    translation ``T`` relative to its parent, in metres in the axes of the parent, unless it is the parent's pose, and
+    the number of poses in its history (``Updates``). A frame hangs on the group that contains it where that is below
+    the frame's parent; dashed lines lead from what else contains a node. O(n + members of groups).
+
+    Args:
+        scene: the version that is drawn.
+        start: the node on the left, or the name of a frame; by default all roots, and all groups below nothing.
+        max_nodes: how many nodes are drawn at most, those near the start first; the others are counted.
+
+    Raises:
+        UnknownNameError: no such frame or group.
+        SceneError: a limit below 1, or a node of another kind.
+    """
+    if max_nodes < 1:
+        raise SceneError(f"max_nodes is at least 1, not {max_nodes}")
+    above, others = _holders(scene)
+    below: dict[SceneNode | None, list[SceneNode]] = {}
+    for node, holder in above.items():
+        below.setdefault(holder, []).append(node)
+    tops = below.get(None, [])
+    if start is not None:
+        uuid_of(scene, start)  # which refuses an unknown node
+        tops = [("frame", start) if isinstance(start, str) else start]
+    shown: dict[SceneNode, None] = dict.fromkeys(tops[:max_nodes])
+    waiting = deque(shown)
+    while waiting:  # level by level
+        taken = below.get(waiting.popleft(), [])[: max_nodes - len(shown)]
+        shown.update(dict.fromkeys(taken))
+        waiting.extend(taken)
+    describer = Describer(scene)
+    boxes: list[Box] = []
+    stack: list[tuple[SceneNode, str | None, int]] = [(node, None, 0) for node in reversed(tops[:max_nodes])]
+    while stack:
+        node, parent, level = stack.pop()
+        key = ":".join(node)
+        boxes.append(_box(scene, node, Row(key, parent, 0, (False,) * level), describer))
+        drawn = [child for child in below.get(node, []) if child in shown]
+        left_out = len(below.get(node, [])) - len(drawn)
+        if left_out:
+            words, row = count_of("more node", left_out), Row(None, key, left_out, (False,) * (level + 1))
+            boxes.append(Box(row, f"... and {words}", "", "#6b7280", (), words))
+        stack += [(child, key, level + 1) for child in reversed(drawn)]
+    dashed = [(":".join(holder), ":".join(node)) for holder, node in others if holder in shown and node in shown]
+    return picture_of(boxes, dashed, kinds=_KINDS)
+
+
+def _holders(scene: SceneGraph) -> tuple[dict[SceneNode, SceneNode | None], list[tuple[SceneNode, SceneNode]]]:
+    """Return what each node hangs on, and what else contains it."""
+    held_by: dict[SceneNode, list[str]] = {}
+    groups = {name: scene.group(name) for name in scene.group_names}
+    for name, group in groups.items():
+        for member in members_of(group):
+            held_by.setdefault(member, []).append(name)
+
+    def is_below(name: str, frame: str | None) -> bool:
+        """Return whether a group, or a group that contains it, is below a frame."""
+        chain = dict.fromkeys([name])
+        for outer in (waiting := [name]):
+            inside = [holder for holder in held_by.get(("group", outer), []) if holder not in chain]
+            chain.update(dict.fromkeys(inside))
+            waiting += inside
+        return any(frame in groups[outer].parents for outer in chain)
+
+    above: dict[SceneNode, SceneNode | None] = {}
+    others: list[tuple[SceneNode, SceneNode]] = []
+
+    def hang(node: SceneNode, holder: list[SceneNode], rest: list[SceneNode]) -> None:
+        above[node] = holder[0] if holder else None
+        others.extend((other, node) for other in rest)
+
+    for name in scene.frame_names:
+        frame: SceneNode = ("frame", name)
+        parent, holding = scene.parent(name), held_by.get(frame, [])
+        between = [group for group in holding if is_below(group, parent)][:1]
+        rest: list[SceneNode] = [("group", group) for group in holding if group not in between]
+        first: list[SceneNode] = [("group", group) for group in between] or nodes_of([parent] if parent else [], ())
+        hang(frame, first, rest)
+    for name, group in groups.items():
+        outer: list[SceneNode] = [("group", holder) for holder in held_by.get(("group", name), [])]
+        outer += nodes_of(group.parents, ())
+        hang(("group", name), outer[:1], outer[1:])
+    return above, others
+
+
+def _box(scene: SceneGraph, node: SceneNode, row: Row, describer: Describer) -> Box:
+    kind, name = node
+    uuid = str(uuid_of(scene, node))
+    if kind == "group":
+        group = scene.group(name)
+        said = f"group {clean(name)}; {uuid}"
+        details = [f"[{uuid[:8]}]", *_lines(group.attributes)]
+        return Box(row, short_label(name), "", JOINT_COLOURS["fixed"], (), said, tuple(details), _GROUP)
+    words = describer.words(name)
+    details = [f"[{uuid[:8]}]", *_lines(scene.attributes(name))]
+    pose, history = scene.specification(name).pose, scene.stamped_poses(name)
+    if words.shapes:
+        details.append(words.shapes)
+    if history is not None or pose != Pose():
+        x, y, z = pose.translation
+        details.append(f"T = ({number(x)}, {number(y)}, {number(z)})")
+    if history is not None:
+        details.append(f"Updates: {len(history)}")
+    said = "; ".join(part for part in (words.name, uuid, words.joint, words.classes, words.shapes) if part)
+    colour = JOINT_COLOURS.get(scene.joint(name).type, JOINT_COLOURS["fixed"])
+    fill = _GEOMETRIC if scene.shapes(name) else _TRANSFORM
+    return Box(row, short_label(name), "", colour, (), said, tuple(details), fill)
+
+
+def _lines(attributes: Mapping[str, Any]) -> list[str]:
+    """Return a line for each attribute; a repeated key has one for each of its values."""
+    lines = []
+    for key in sorted(attributes):
+        value = attributes[key]
+        for one in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
+            text = f"{key} = {one if isinstance(one, str) else attribute_text(one)}"
+            lines.append(f"({clean(text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + '…')})")
+    return lines

@@ -14,7 +14,7 @@ they stand to each other (relations such as :class:`Above` or :class:`Touching`,
     find_structure(scene, table)     # ({'plate': 'top', 'leg_1': 'a', 'leg_2': 'b', ...},)
 
 Patterns are values: immutable, hashable, with text that makes them again. A relation of one's own derives from
-:class:`Relation` and answers one question. :mod:`~tmkit.graph.patterns.search` says how matches are found, each once.
+:class:`Relation` and answers one question. :mod:`~tmkit.graph.patterns.pattern` says how matches are found, each once.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern, Relation as Relation
+    from tmkit.graph.patterns.pattern import (
+        Part as Part, Pattern as Pattern, Relation as Relation, find_structure as find_structure,
+    )  # fmt: skip
     from tmkit.graph.patterns.placed import PlacedScene as PlacedScene
     from tmkit.graph.patterns.relations import (
         Above as Above, AncestorOf as AncestorOf, At as At, ChildOf as ChildOf, Distance as Distance,
         EqualDimensions as EqualDimensions, Parallel as Parallel, Perpendicular as Perpendicular, RestsOn as RestsOn,
         Touching as Touching,
     )  # fmt: skip
-    from tmkit.graph.patterns.search import find_structure as find_structure
 else:
     __getattr__, __dir__ = lazy_names(__name__)

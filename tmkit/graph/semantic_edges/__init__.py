@@ -8,25 +8,3 @@ Invariants: scenes are values; each function returns another or leaves all as it
 when a path leads to it: of pose edges for poses; for velocities of twist edges, and of fixed edges and joints over
 which no twist edge leads.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tmkit._support.lazy_imports import lazy_names
-
-if TYPE_CHECKING:
-    from tmkit.graph.semantic_edges.facts import add_fact as add_fact
-    from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
-    from tmkit.graph.semantic_edges.poses import (
-        Node as Node, add_edge as add_edge, add_pose as add_pose, update_pose as update_pose,
-    )  # fmt: skip
-    from tmkit.graph.semantic_edges.queries import relate as relate
-    from tmkit.graph.semantic_edges.twist_queries import gaussian_twist as gaussian_twist, twist as twist
-    from tmkit.graph.semantic_edges.twists import add_twist as add_twist, update_twist as update_twist
-    from tmkit.graph.semantic_edges.wrenches import (
-        payload_wrench as payload_wrench, set_wrench_bias as set_wrench_bias, transport as transport, wrench as wrench,
-        wrench_bias as wrench_bias,
-    )  # fmt: skip
-else:
-    __getattr__, __dir__ = lazy_names(__name__)

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, Measurement, SceneGraph, innovation, path_noise
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
-from tmkit.graph.error_queries import twist_covariance
 from tmkit.graph.observation_frames import (
     CLASS,
     Observation,
@@ -33,12 +32,10 @@ from tmkit.graph.observation_frames import (
     observations,
     remove_observations,
 )  # fmt: skip
+from tmkit.graph.semantic_edges.edges import add_twist, pose_between_frames
 from tmkit.graph.semantic_edges.joining import Told, cut, joined, observed
-from tmkit.graph.semantic_edges.names import check_names, coord_of
-from tmkit.graph.semantic_edges.poses import pose_between_frames
-from tmkit.graph.semantic_edges.queries import relate
-from tmkit.graph.semantic_edges.twists import add_twist
-from tmkit.graph.traversal import edges_between
+from tmkit.graph.semantic_edges.queries import check_names, coord_of, relate
+from tmkit.graph.traversal import edges_between, twist_covariance
 from tmkit.relations import PoseCoord, SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
 from tmkit.relations.semantic.base import Form
@@ -135,11 +132,8 @@ def _named(scene: SceneGraph, fact: Any, frame: str | None, relative_to: str | N
     coord = PoseCoord._of(
         frame, frame, scene.body(frame), relative_to, relative_to, scene.body(relative_to), relative_to
     )
-    return (
-        SemanticPose(coord, fact)
-        if isinstance(fact, Pose)
-        else SemanticPose(coord, fact.mean, covariance=fact.covariance)
-    )
+    mean, covariance = (fact, None) if isinstance(fact, Pose) else (fact.mean, fact.covariance)
+    return SemanticPose(coord, mean, covariance=covariance)
 
 
 def _of_new_root(scene: SceneGraph, fact: Any) -> SceneGraph | None:
@@ -166,10 +160,7 @@ def _ends(form: Form) -> tuple[str, str, str, str] | None:
 
 
 def _made_exact(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene in which an exact pose takes the place of an uncertain edge between its frames.
-
-    That is an edge that an observation made, which stays one, as if the exact pose had come first; else the only one.
-    """
+    """Return the scene in which an exact pose takes the place of an observed edge on its way, else of the only one."""
     way = edges_between(scene, told.frame, told.reference)
     uncertain = [name for name in way if scene.noise(name) is not None]
     for name in uncertain:
@@ -257,9 +248,8 @@ def _whole(scene: SceneGraph, told: Told, waiting: Observation, q: ArrayLike | N
     rotation = o.pose.rotation
     spread = np.zeros((3, 3)) if o.error is None else o.error[3:, 3:]
     ends = o.frame, o.reference
-    if ends[0] != p.frame and (
-        len(trees) == 1 or scene.root(o.frame) != scene.root(p.frame)
-    ):  # it says how the other tree stands relative to this one
+    is_other_way = ends[0] != p.frame and (len(trees) == 1 or scene.root(o.frame) != scene.root(p.frame))
+    if is_other_way:  # it says how the other tree stands relative to this one
         ends, spread, rotation = ends[::-1], rotation @ spread @ rotation.T, rotation.T
     inside = _rotation(scene, p.frame, ends[0], q)  # from the frame of the position to that of the orientation
     turned = _rotation(scene, ends[1], p.reference, q) @ rotation @ inside
@@ -272,11 +262,9 @@ def _whole(scene: SceneGraph, told: Told, waiting: Observation, q: ArrayLike | N
 
 
 def _of_observation(seen: Observation) -> Told:
-    error = np.asarray(seen.pose.covariance)
-    tags = tuple(sorted(seen.tags))
-    return Told(
-        seen.frame, seen.relative_to, seen.pose.mean, seen.kind, error if error.any() else None, seen.stamp, tags
-    )
+    error, tags = np.asarray(seen.pose.covariance), tuple(sorted(seen.tags))
+    known = error if error.any() else None
+    return Told(seen.frame, seen.relative_to, seen.pose.mean, seen.kind, known, seen.stamp, tags)
 
 
 def _measurement(told: Told) -> Measurement:
@@ -285,11 +273,8 @@ def _measurement(told: Told) -> Measurement:
 
 
 def _settled(before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None, is_kept: bool = True) -> SceneGraph:
-    """Return the scene whose trees a fact joins, and what waited joins further; all of that must agree.
-
-    Twist edges that say together what others say can be compared once their trees are joined.
-    """
-    apart: list[tuple[SemanticTwist, NDArray[np.float64]]] = []
+    """Return the scene whose trees a fact joins, and what waited joins further; all of that must agree."""
+    apart: list[tuple[SemanticTwist, NDArray[np.float64]]] = []  # twists that can be compared once trees are joined
     scene, made = before, None
     while made is None:
         try:
@@ -302,18 +287,17 @@ def _settled(before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None
             assert edge is not None, "the refusal names a twist edge"
             waits = [seen for seen in observations(scene) if seen.name == head]
             beside = waits[0].frame if waits else head
-            apart.append((_twist_at(scene, beside, *edge), twist_covariance(scene, head)))
+            coord = TwistCoord._of(beside, scene.body(beside), edge[0], beside)
+            apart.append((SemanticTwist(coord, edge[1]), twist_covariance(scene, head)))
             scene = remove_observations(scene, waits) if waits else scene.remove_twist(head)
     for fact, error in apart:
         made = _with_twist(made, fact, error if error.any() else None, q)
     waiting = [seen for seen in observations(before) if seen.kind != "twist"]
-    if not waiting:
-        return made
     for seen in waiting:
         ends = seen.frame, seen.relative_to
         if made.root(ends[0]) == made.root(ends[1]) and before.root(ends[0]) != before.root(ends[1]):
             _require_agreement(made, _of_observation(seen), gate=gate, q=q)
-    for part, other in combinations(observations(made), 2):
+    for part, other in combinations(observations(made) if waiting else (), 2):
         whole = _whole(made, _of_observation(part), other, q)
         if whole is not None and made.root(whole.frame) != made.root(whole.reference):
             rest = remove_observations(made, (part, other))
@@ -374,17 +358,10 @@ def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLi
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ twists
-
-
 def _with_twist(
     scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None, q: ArrayLike | None
 ) -> SceneGraph:
-    """Return the scene with a twist edge, from whichever body may have it; what twists say already must agree.
-
-    It leads to a frame that has none, if need be to a new one. Where the twist follows from fixed edges alone it is an
-    edge all the same: other facts may take their word away.
-    """
+    """Return the scene with a twist edge to a frame of whichever body may have it; what is said already must agree."""
     check_names(scene, coord_of(fact, SemanticTwist, "add_fact"))
     c, vector = fact.coord, np.concatenate(fact.numbers)
     known, tree = None, scene.root(c.point)
@@ -397,7 +374,7 @@ def _with_twist(
     free = [way for way in ways if (edge := scene.twist_edge(way[1])) is None or edge[0] == way[0].coord.ref_body]
     waits = [way for way in free if CLASS in scene.classes(way[1])]
     free = [way for way in waits if scene.twist_edge(way[1])] + [way for way in free if way not in waits]
-    if free:
+    if free:  # also where the twist follows from fixed edges alone: other facts may take their word away
         (way, head), made = free[0], scene
         if agrees and scene.twist_edge(head) is not None:
             return scene
@@ -424,7 +401,3 @@ def _with_twist(
         edit.set_attribute(name, CLASS, {"kind": "twist", "stamp": None, "tags": []})
         edit.set_group(name, frames=[head, name])
     return add_twist(edit.finish(), way, covariance=covariance, frame=name, q=q)
-
-
-def _twist_at(scene: SceneGraph, frame: str, reference: str, vector: ArrayLike) -> SemanticTwist:
-    return SemanticTwist(TwistCoord._of(frame, scene.body(frame), reference, frame), vector)

@@ -18,7 +18,7 @@ from tmkit._core import EdgeNoise, Joint, SceneGraph, path_noise, twist_noise
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
-from tmkit.graph.semantic_edges.names import frame_on
+from tmkit.graph.semantic_edges.queries import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, FrameDifference, FrameSpecification, SceneDifference, SceneGraph
 from tmkit.errors import SceneError
 from tmkit.graph.observation_frames import CLASS, Kind, add_observation
-from tmkit.graph.stamps import stamped_attributes
-from tmkit.graph.traversal import joints_between
+from tmkit.graph.traversal import joints_between, stamped_attributes
 from tmkit.spatial import Pose, adjoint
 
 

@@ -15,30 +15,21 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.rigid import loose_edge, rigid_frames
-from tmkit.graph.semantic_edges.names import check_names
-from tmkit.relations import (
-    OrientationCoord,
-    PositionCoord,
-    Representation,
-    SemanticOrientation,
-    SemanticPosition,
-    SemanticTwist,
-    SemanticWrench,
-    WrenchCoord,
-)  # fmt: skip
+from tmkit.graph.semantic_edges.queries import check_names
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial.plain import plain_numbers
 
 Vector = NDArray[np.float64]
 BIAS = "wrench_bias"  # the attribute of a frame
-_Six = TypeVar("_Six", SemanticTwist, SemanticWrench)
+_Six = TypeVar("_Six", rel.SemanticTwist, rel.SemanticWrench)
 
 
 def set_wrench_bias(
-    scene: SceneGraph, frame: str, bias: SemanticWrench | Representation | ArrayLike | None
+    scene: SceneGraph, frame: str, bias: rel.SemanticWrench | rel.Representation | ArrayLike | None
 ) -> SceneGraph:
     """Return the scene in which the force-torque sensor at a frame has a bias: what it reads without any load.
 
@@ -60,7 +51,7 @@ def set_wrench_bias(
     return scene.set_attribute(frame, BIAS, vector.tolist())
 
 
-def wrench_bias(scene: SceneGraph, frame: str) -> SemanticWrench:
+def wrench_bias(scene: SceneGraph, frame: str) -> rel.SemanticWrench:
     """Return the sum of the biases of all that moves as one with a frame, about its origin and in its axes.
 
     O(r log n) for r such frames.
@@ -82,7 +73,7 @@ def wrench_bias(scene: SceneGraph, frame: str) -> SemanticWrench:
 
 def payload_wrench(
     scene: SceneGraph | Kinematics, frame: str, *, gravity: ArrayLike, q: ArrayLike | None = None
-) -> SemanticWrench:
+) -> rel.SemanticWrench:
     """Return the weight of what a sensor carries, about the origin of its frame and in its axes.
 
     It carries the bodies whose inertia is on the frame or below it, also beyond joints. O(n) for n frames.
@@ -106,9 +97,9 @@ def payload_wrench(
 
 
 def wrench(
-    scene: SceneGraph | Kinematics, frame: str, reading: SemanticWrench | Representation | ArrayLike, *,
+    scene: SceneGraph | Kinematics, frame: str, reading: rel.SemanticWrench | rel.Representation | ArrayLike, *,
     at: str | None = None, axes: str | None = None, gravity: ArrayLike | None = None, q: ArrayLike | None = None,
-) -> SemanticWrench:  # fmt: skip
+) -> rel.SemanticWrench:  # fmt: skip
     """Return the wrench behind the reading of a force-torque sensor: without its bias, and without what it carries.
 
     That it moves is not made up for: inertial forces of the payload stay in the wrench. O(r log n) for r frames that
@@ -135,13 +126,13 @@ def wrench(
     off = _vector(wrench_bias(scene, frame))
     if gravity is not None:
         off = off + _vector(payload_wrench(scene, frame, gravity=gravity, q=q))
-    left = SemanticWrench(seen.coord, _vector(seen) - off, covariance=seen.covariance)
+    left = rel.SemanticWrench(seen.coord, _vector(seen) - off, covariance=seen.covariance)
     return transport(scene, left, point=frame if at is None else at, axes=frame if axes is None else axes, q=q)
 
 
 def transport(
-    scene: SceneGraph, wrench: SemanticWrench, *, point: str, axes: str | None = None, q: ArrayLike | None = None
-) -> SemanticWrench:
+    scene: SceneGraph, wrench: rel.SemanticWrench, *, point: str, axes: str | None = None, q: ArrayLike | None = None
+) -> rel.SemanticWrench:
     """Return a wrench about another point, in other axes, with its covariance.
 
     Args:
@@ -159,11 +150,11 @@ def transport(
     c, body = wrench.coord, scene.body(point)
     to = c.coord if axes is None else axes
     check_names(scene, c)
-    check_names(scene, WrenchCoord._of(point, body, c.ref_body, to))
+    check_names(scene, rel.WrenchCoord._of(point, body, c.ref_body, to))
     if body != c.body and (loose := loose_edge(scene, c.point, point)) is not None:
         rule = f"body '{body}' of '{point}' moves as one with body '{c.body}', on which the wrench acts"
         raise SemanticError.of(f"transport({c!r})", [Violation(rule, f"frame '{loose}' is not fixed to its parent")])
-    made = wrench if body == c.body else wrench._renamed(WrenchCoord._of(c.point, body, c.ref_body, c.coord))
+    made = wrench if body == c.body else wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
     return brought(scene, made, point=point, axes=to, q=q)
 
 
@@ -174,11 +165,13 @@ def brought(scene: SceneGraph, relation: _Six, *, point: str, axes: str, q: Arra
         if point != c.point:
             way = scene.pose(point, relative_to=c.point, q=q).translation
             way = way if c.coord == c.point else scene.pose(c.point, relative_to=c.coord, q=q).rotate(way)
-            made = made.change_point(SemanticPosition(PositionCoord._of(point, c.body, c.point, c.body, c.coord), way))
+            made = made.change_point(
+                rel.SemanticPosition(rel.PositionCoord._of(point, c.body, c.point, c.body, c.coord), way)
+            )
         if axes != c.coord:
             turn = scene.pose(c.coord, relative_to=axes, q=q).rotation
-            ends = OrientationCoord._of(c.coord, scene.body(c.coord), axes, scene.body(axes), axes)
-            made = made.change_coordinate_frame(SemanticOrientation(ends, turn))
+            ends = rel.OrientationCoord._of(c.coord, scene.body(c.coord), axes, scene.body(axes), axes)
+            made = made.change_coordinate_frame(rel.SemanticOrientation(ends, turn))
     except DisconnectedError as refusal:
         rule = f"poses join '{c.point}' and '{c.coord}' to '{point}' and '{axes}', as converting it requires"
         raise SemanticError.of(repr(c), [Violation(rule, str(refusal))]) from refusal
@@ -206,11 +199,15 @@ def weight(at: Kinematics, frame: str, gravity: Vector, masses: Mapping[str, tup
     return np.concatenate([here.rotation.T @ force, here.rotation.T @ torque])
 
 
-def _reading(scene: SceneGraph, frame: str, numbers: SemanticWrench | Representation | ArrayLike) -> SemanticWrench:
-    if isinstance(numbers, SemanticWrench):
+def _reading(
+    scene: SceneGraph, frame: str, numbers: rel.SemanticWrench | rel.Representation | ArrayLike
+) -> rel.SemanticWrench:
+    if isinstance(numbers, rel.SemanticWrench):
         return numbers
-    return SemanticWrench(WrenchCoord._of(frame, scene.body(frame), scene.body(scene.root(frame)), frame), numbers)
+    return rel.SemanticWrench(
+        rel.WrenchCoord._of(frame, scene.body(frame), scene.body(scene.root(frame)), frame), numbers
+    )
 
 
-def _vector(wrench: SemanticWrench) -> Vector:
+def _vector(wrench: rel.SemanticWrench) -> Vector:
     return np.concatenate(wrench.numbers, axis=-1)

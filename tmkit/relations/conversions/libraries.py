@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike
 
 from tmkit.errors import UnknownNameError
 from tmkit.relations import semantic
-from tmkit.relations.notation import read_pose
 from tmkit.relations.representation import Vector
 from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
 from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantic.base import require_one
-from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
+from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord, read_pose
 from tmkit.relations.violations import SemanticError, Violation
 
 _REFERENCE_FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
@@ -33,9 +32,6 @@ _MONOGRAMS = {
 _Made = TypeVar("_Made")
 
 
-# --- all libraries ----------------------------------------------------------------------------------------------------
-
-
 def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
     """Return the class of the relation whose coordinates these are; ``what`` names the conversion in the error."""
     if not isinstance(coord, Coord):
@@ -46,11 +42,7 @@ def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
 
 
 def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
-    """Return the relation of coordinates and numbers, or raise SemanticError in the name of the conversion ``what``.
-
-    Numbers are vectors (3,), a rotation matrix (3, 3), or a vector and a matrix; SI units, in the axes of
-    ``coord.coord``.
-    """
+    """Return the relation of coordinates and vectors (3,), a rotation matrix (3, 3), or both; SI units."""
     relation = relation_of(coord, what)
     values = [np.array(part, dtype=float) for part in numbers]
     if relation is SemanticPose:
@@ -74,11 +66,7 @@ def _read(
     value: Any, coord: Coord, what: str, *, of: Mapping[str, Sequence[str]],
     number: Callable[[str, Any], ArrayLike] = lambda _, part: part,
 ) -> Any:  # fmt: skip
-    """Return the relation that an object of a library holds.
-
-    Its numbers are those of the members that ``of`` has for the relation, or else the object's own. ``number`` returns
-    them, given the name of the member, or of the relation, and its value.
-    """
+    """Return the relation that an object holds: by its members ``of`` the relation, or else its own numbers."""
     relation_of(coord, what)
     names = of.get(coord.relation, ())
     missing = [name for name in names if not hasattr(value, name)]
@@ -91,9 +79,6 @@ def _read(
 def _no_class(operation: str, rule: str, relation: object, repair: str) -> SemanticError:
     repair = repair if isinstance(relation, SemanticRelation) else ""
     return refusal(operation, rule, f"a {type(relation).__name__}", repair=repair)
-
-
-# --- pinocchio --------------------------------------------------------------------------------------------------------
 
 
 def pinocchio_twist(reference_frame: Any, *, frame: str, world: str) -> TwistCoord:
@@ -177,9 +162,6 @@ def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _M
     raise _no_class("to_pinocchio", rule, relation, "numbers[0] is what pinocchio takes")
 
 
-# --- KDL --------------------------------------------------------------------------------------------------------------
-
-
 def from_kdl(value: Any, coord: Coord) -> Any:
     """Return the relation that an object of KDL's holds.
 
@@ -216,9 +198,7 @@ def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
     halves = [kdl.Vector(*number.tolist()) for number in relation.numbers]
     if isinstance(relation, SemanticTwist):
         return kdl.Twist(*halves)
-    if isinstance(relation, SemanticWrench):
-        return kdl.Wrench(*halves)
-    return halves[0]
+    return kdl.Wrench(*halves) if isinstance(relation, SemanticWrench) else halves[0]
 
 
 def _rotation(matrix: Vector, kdl: Any) -> Any:
@@ -236,9 +216,6 @@ def _kdl_numbers(name: str, value: Any) -> list[Any]:
         raise refusal("from_kdl", rule, f"a {type(value).__name__}") from None
 
 
-# --- Drake ------------------------------------------------------------------------------------------------------------
-
-
 def drake_name(coord: Coord) -> str:
     """Return the name of a relation in the monogram notation: of ``TwistCoord("g|C", "D", "[r]")`` it is ``V_DCg_R``.
 
@@ -250,9 +227,8 @@ def drake_name(coord: Coord) -> str:
             orientation that is not expressed in its reference frame.
     """
     relation_of(coord, "drake_name")
-    held = {"Pose": HomogeneousMatrix(np.eye(4)), "Orientation": RotationMatrix(np.eye(3))}.get(coord.relation)
-    broken = held.broken_by(coord) if held is not None else ()
-    if broken:
+    held = {"Pose": HomogeneousMatrix, "Orientation": RotationMatrix}.get(coord.relation)
+    if broken := held.broken_by(coord) if held is not None else ():
         raise SemanticError.of(f"drake_name({coord!r})", broken)
     names = {field: str(getattr(coord, field)) for field in coord.fields}
     points = {field: name.lower() for field, name in names.items() if field in ("point", "ref_point")}
@@ -272,13 +248,12 @@ def from_drake(value: Any, coord: Coord) -> Any:
     """
     halves = ("translational", "rotational")
     of = {"Pose": ("translation", "rotation"), "Orientation": ("matrix",), "Twist": halves, "Wrench": halves}
-    return _read(value, coord, "from_drake", of=of, number=_drake_numbers)
 
+    def number(name: str, value: Any) -> Any:
+        held = value() if callable(value) else value
+        return held.matrix() if name == "rotation" else held
 
-def _drake_numbers(name: str, value: Any) -> Any:
-    if name == "rotation":
-        return value().matrix()
-    return value() if callable(value) else value
+    return _read(value, coord, "from_drake", of=of, number=number)
 
 
 def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:

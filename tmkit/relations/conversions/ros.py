@@ -21,7 +21,7 @@ import numpy as np
 from tmkit.relations.conversions.libraries import made_of, refusal, relation_of
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
 from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, require_one
-from tmkit.relations.semantics import Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
+from tmkit.relations.semantics import LABELS, Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
@@ -52,10 +52,8 @@ def from_ros(message: Any, coord: Coord) -> Any:
     what = "from_ros"
     relation = relation_of(coord, what)
     leaf, names = _leaf(message, coord.relation, what)
-    if checks_are_on():
-        broken = _disagreements(message, coord)
-        if broken:
-            raise SemanticError.of(f"{what}({coord!r})", broken)
+    if checks_are_on() and (broken := _disagreements(message, coord)):
+        raise SemanticError.of(f"{what}({coord!r})", broken)
     if relation is SemanticPose:
         position, turned = (_get(leaf, name) for name in names)
         values = VectorAndQuaternion(_numbers(position, _VECTOR, what), _quaternion(turned, what))
@@ -89,10 +87,8 @@ def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
     kind = coord.relation
     filled = _blank(kind) if message is None else message
     leaf, names = _leaf(filled, kind, what)
-    if checks_are_on():
-        broken = _not_what_it_stands_for(filled, coord)
-        if broken:
-            raise SemanticError.of(f"{what}({coord!r})", broken)
+    if checks_are_on() and (broken := _not_what_it_stands_for(filled, coord)):
+        raise SemanticError.of(f"{what}({coord!r})", broken)
     _name_frames(filled, coord)
     if isinstance(relation, SemanticPose):
         values = relation.in_representation(VectorAndQuaternion)
@@ -108,9 +104,6 @@ def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
     return filled
 
 
-# ------------------------------------------------------------------------------------------------- what a message says
-
-
 def _disagreements(message: Any, coord: Coord) -> list[Violation]:
     """Return where the frame ids of a message are not those of the coordinates."""
     broken = []
@@ -118,7 +111,7 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
     def same(rule: str, said: str, field: str) -> None:
         wanted = getattr(coord, field)
         if said != wanted:
-            broken.append(Violation(rule, f"it is '{said}'", f"the {_FIELDS[field]} is '{wanted}'"))
+            broken.append(Violation(rule, f"it is '{said}'", f"the {LABELS[field]} is '{wanted}'"))
 
     header, child = _id_of(message, "header"), _id_of(message, "child_frame_id")
     if isinstance(coord, TwistCoord) and child is not None:
@@ -138,29 +131,22 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
     return broken
 
 
-_FIELDS = {
-    "coord": "coordinate frame", "point": "point", "ori": "orientation frame", "ref_point": "reference point",
-    "ref_ori": "reference orientation frame",
-}  # fmt: skip
-
-
 def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
     """Return why a message cannot say a relation."""
     broken = []
 
     def same(rule: str, left: str, right: str, repair: str) -> None:
         if getattr(coord, left) != getattr(coord, right):
-            first, second = (f"{_FIELDS[name]} {getattr(coord, name)}" for name in (left, right))
+            first, second = (f"{LABELS[name]} {getattr(coord, name)}" for name in (left, right))
             broken.append(Violation(rule, first, second, repair))
 
     is_stamped = _has(message, "header")
     if isinstance(coord, PoseCoord):
-        rule = "a pose in a message is that of a frame"
-        same(rule, "point", "ori", "change the point with change_point")
-        rule = "a pose in a message is relative to a frame"
-        same(rule, "ref_point", "ref_ori", "change the reference point with change_reference_point")
-        rule = "a pose in a message is expressed in its reference frame"
-        same(rule, "ref_ori", "coord", "express it there with change_coordinate_frame")
+        same("a pose in a message is that of a frame", "point", "ori", "change the point with change_point")
+        repair = "change the reference point with change_reference_point"
+        same("a pose in a message is relative to a frame", "ref_point", "ref_ori", repair)
+        repair = "express it there with change_coordinate_frame"
+        same("a pose in a message is expressed in its reference frame", "ref_ori", "coord", repair)
     elif isinstance(coord, PositionCoord) and is_stamped and _has(message, "point"):
         repair = "change the reference point with change_reference_point, or send a Vector3Stamped"
         same("a point in a message is relative to the origin of its frame", "ref_point", "coord", repair)
@@ -200,9 +186,6 @@ def _id_of(message: Any, name: str) -> str | None:
     return str(found)
 
 
-# ------------------------------------------------------------------------------------------------ members of a message
-
-
 def _leaf(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
     """Return the part of a message that holds the numbers of a relation, and the names of its members."""
     leaves = _LEAVES.get(kind, (_VECTOR,))
@@ -222,15 +205,10 @@ def _leaf(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
 
 def _blank(kind: str) -> dict[str, Any]:
     """Return a dictionary in the form of the message with a header for a relation."""
-    vector = dict.fromkeys(_VECTOR, 0.0)
-    header = {"frame_id": ""}
-    names = _LEAVES.get(kind)
-    if names is None:
-        return {"header": header, "point" if kind == "Position" else "vector": vector}
-    if kind == "Orientation":
-        return {"header": header, "quaternion": dict.fromkeys(_QUATERNION, 0.0)}
-    held = {name: dict(vector) for name in names[0]}
-    return {"header": header, _INNER[kind][0]: held}
+    held: dict[str, Any] = dict.fromkeys(_QUATERNION if kind == "Orientation" else _VECTOR, 0.0)
+    if kind in ("Pose", "Twist", "Wrench"):
+        held = {name: dict(held) for name in _LEAVES[kind][0]}
+    return {"header": {"frame_id": ""}, _INNER.get(kind, ("vector",))[0]: held}
 
 
 def _has(part: Any, name: str) -> bool:

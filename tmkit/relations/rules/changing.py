@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tmkit.relations.notation import BODY
-from tmkit.relations.rules.checking import (
+from tmkit.relations.rules.composing import (
     CHANGE_COORD,
     MATRIX_LIKE,
     Check,
+    chain_check,
     require_matrix,
     require_own_reference,
     unfit,
 )
-from tmkit.relations.rules.composing import chain_check
 from tmkit.relations.semantics import (
+    BODY,
     AngularVelocityCoord,
     Coord,
     ForceCoord,
@@ -36,15 +36,7 @@ _FREE_OF: dict[type, Any] = {LinearVelocityCoord: AngularVelocityCoord, TorqueCo
 def change_point(
     x: _Coord, by: PositionCoord, free: AngularVelocityCoord | ForceCoord | None = None, *, keeps_body: bool = True
 ) -> _Coord:
-    """Return the coordinates with another point: of the same body, or of one rigidly joined to it.
-
-    Args:
-        x: a position, pose, linear velocity, twist, torque or wrench; with a point of another body a position or twist,
-            since a wrench stays on its body, and the orientation frame of a pose on its own.
-        by: the position of the new point relative to the old one, in the same frame.
-        free: for a linear velocity the angular velocity, for a torque the force of the same bodies.
-        keeps_body: whether the new point is on the same body; that another is joined to it is not checked.
-    """
+    """Return the coordinates with another point, of the same body or of one rigidly joined to it (not checked)."""
     c: Any = x
     operation = "change_point" if keeps_body else "change_point_body"
     movable = (PositionCoord, PoseCoord, LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)
@@ -59,13 +51,12 @@ def change_point(
         rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
         check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
     repair = "give the position of the new point relative to the old one"
-    check.same(by.ref_point, c.point, "the change begins at the point", ("it begins at", "the point is"), repair)
-    check.same(by.ref_body, c.body, "the old point is on the body", ("it begins on", "the body is"))
+    check.step("ref_point", "point", "the change begins at the point", repair)
+    check.step("ref_body", "body", "the old point is on the body")
     if keeps_body:
         repair = "use change_point_body for a body that is rigidly joined"
-        check.same(by.body, c.body, "the new point is on the same body", ("it ends on", "the body is"), repair)
-    what = ("coordinate frame of the change", "coordinate frame")
-    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
+        check.step("body", "body", "the new point is on the same body", repair)
+    _require_same_axes(check, by, c)
     if wants is not None and isinstance(free, wants):
         name = wants.relation
         check.same(free.body, c.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
@@ -79,49 +70,34 @@ def change_point(
 
 
 def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -> _Coord:
-    """Return the coordinates relative to another point: of the same reference body, or of one rigidly joined to it.
-
-    Args:
-        x: a position, or with a point of the same body also a pose.
-        by: the position of the old reference point relative to the new one, in the same frame.
-        keeps_body: whether the new point is on the same body; that another is joined to it is not checked.
-    """
+    """Return the coordinates relative to another point; ``by`` is the old reference point relative to it."""
     c: Any = x
     operation = "change_reference_point" if keeps_body else "change_reference_point_body"
     kinds = (PositionCoord, PoseCoord) if keeps_body else PositionCoord
     if not isinstance(x, kinds) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
     check = Check(operation, x, by)
-    repair = "turn the change round with inverse"
-    what = ("it ends at", "the reference point is")
-    check.same(by.point, c.ref_point, "the change ends at the reference point", what, repair)
-    what = ("it ends on", "the reference body is")
-    check.same(by.body, c.ref_body, "the old reference point is on the reference body", what)
+    check.step("point", "ref_point", "the change ends at the reference point", "turn the change round with inverse")
+    check.step("body", "ref_body", "the old reference point is on the reference body")
     if keeps_body:
         repair = "use change_reference_point_body for a body that is rigidly joined"
-        what = ("it begins on", "the reference body is")
-        check.same(by.ref_body, c.ref_body, "the new reference point is on the same body", what, repair)
-    what = ("coordinate frame of the change", "coordinate frame")
-    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
+        check.step("ref_body", "ref_body", "the new reference point is on the same body", repair)
+    _require_same_axes(check, by, c)
     check.done()
     made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=c.ref_body if keeps_body else by.ref_body)
     return made
 
 
 def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
-    """Return the coordinates of an orientation or pose with another orientation frame of the same body.
-
-    ``by`` is the orientation of the new frame relative to the old one, expressed in the old one.
-    """
+    """Return the coordinates with another orientation frame; ``by`` is that relative to the old one."""
     c: Any = x
     if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
         unfit("change_orientation_frame", x, by)
     check = Check("change_orientation_frame", x, by)
-    what = ("it begins at", "the orientation frame is")
     repair = "give the orientation of the new frame relative to the old one"
-    check.same(by.ref_ori, c.ori, "the change begins at the orientation frame", what, repair)
-    check.same(by.ref_body, c.body, "the old orientation frame is on the body", ("it begins on", "the body is"))
-    check.same(by.body, c.body, "the new orientation frame is on the same body", ("it ends on", "the body is"))
+    check.step("ref_ori", "ori", "the change begins at the orientation frame", repair)
+    check.step("ref_body", "body", "the old orientation frame is on the body")
+    check.step("body", "body", "the new orientation frame is on the same body")
     require_own_reference(check, by, "the change")
     require_own_reference(check, c, "the relation")
     check.done()
@@ -130,21 +106,15 @@ def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
 
 
 def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
-    """Return the coordinates of an orientation or pose relative to, and in, another frame of the same reference body.
-
-    ``by`` is the orientation of the old reference frame relative to the new one, expressed in the new one.
-    """
+    """Return the coordinates relative to, and in, another frame; ``by`` is the old one relative to it."""
     c: Any = x
     if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
         unfit("change_reference_orientation_frame", x, by)
     check = Check("change_reference_orientation_frame", x, by)
-    what = ("it ends at", "the reference orientation frame is")
     repair = "turn the change round with inverse2"
-    check.same(by.ori, c.ref_ori, "the change ends at the reference orientation frame", what, repair)
-    what = ("it ends on", "the reference body is")
-    check.same(by.body, c.ref_body, "the old reference frame is on the reference body", what)
-    what = ("it begins on", "the reference body is")
-    check.same(by.ref_body, c.ref_body, "the new reference frame is on the same body", what)
+    check.step("ori", "ref_ori", "the change ends at the reference orientation frame", repair)
+    check.step("body", "ref_body", "the old reference frame is on the reference body")
+    check.step("ref_body", "ref_body", "the new reference frame is on the same body")
     require_own_reference(check, by, "the change")
     require_own_reference(check, c, "the relation")
     check.done()
@@ -153,12 +123,7 @@ def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
 
 
 def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = None) -> _Coord:
-    """Return the coordinates expressed in another frame; a matrix can be expressed in its reference frame alone.
-
-    Args:
-        by: the orientation of the frame in which it is expressed, relative to the new one, expressed in the new one.
-        is_matrix: whether its numbers are a matrix of orientation; by default whether they may be.
-    """
+    """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
     c: Any = x
     if not isinstance(by, OrientationCoord) or not hasattr(x, "coord"):
         unfit("change_coordinate_frame", x, by)
@@ -175,16 +140,7 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
 
 
 def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
-    """Return the coordinates relative to another reference body.
-
-    Args:
-        x: a velocity, composed with that of its reference body relative to the new one; or a velocity, position,
-            orientation or pose, for which the new reference body is rigidly joined to the old one. A force is
-            exerted by the body that it names, and by no other.
-        by: for a velocity: the same kind of velocity, of the old reference body relative to the new one, at the same
-            point. Otherwise what says that the two bodies are joined: a position, orientation or pose of one relative
-            to the other that stays as it is, or only the name of the new body. That it stays so is not checked.
-    """
+    """Return the coordinates relative to another body, by a velocity of the old one or what joins the two."""
     c: Any = x
     if isinstance(x, (ForceCoord, TorqueCoord, WrenchCoord)):
         unfit("change_reference_body", x, by)
@@ -198,15 +154,18 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
 
 
 def change_body(x: _Coord, by: Coord | str) -> _Coord:
-    """Return the coordinates of a position, orientation or pose, its point and frame taken as those of another body.
-
-    ``by`` says that the new body is rigidly joined to the old one, as for :func:`change_ref_body`.
-    """
+    """Return the coordinates as those of another body, rigidly joined by ``by`` to the old one."""
     c: Any = x
     if not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):
         unfit("change_body", x, by)
     joined: _Coord = c._replaced(body=_joined_to("change_body", x, c.body, by, "body"))
     return joined
+
+
+def _require_same_axes(check: Check, by: PositionCoord, c: Any) -> None:
+    """Require a step to be expressed in the axes of the relation that it changes."""
+    what = ("coordinate frame of the change", "coordinate frame")
+    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
 
 
 def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:

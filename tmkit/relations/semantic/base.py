@@ -162,8 +162,8 @@ class SemanticRelation:
 
     def _spread(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
         """Return a covariance, checked."""
-        rule = "a covariance is that of one relation"
         if getattr(representation, "size", None) is not None:
+            rule = "a covariance is that of one relation"
             raise SemanticError.of(type(self).__name__, [Violation(rule, "a batch")])
         if hasattr(coord, "ref_ori") and coord.coord != coord.ref_ori:
             rule = "a covariance is that of a relation expressed in its reference orientation frame"
@@ -221,10 +221,8 @@ class SemanticRelation:
                 return values
             rule = f"a representation of a {relation}"
             raise SemanticError.of(type(self).__name__, [Violation(rule, type(values).__name__)])
-        if isinstance(values, Pose):
-            values_of_pose = self.by_shape.get(())
-            if values_of_pose is not None:
-                return values_of_pose(values)
+        if isinstance(values, Pose) and () in self.by_shape:
+            return self.by_shape[()](values)
         shape = np.shape(getattr(values, "magnitude", values))
         ways = shape, shape[1:], ("N", *shape[1:])  # of one relation, of a batch, and what only a batch may be
         chosen = next((self.by_shape[way] for way in ways if way and way in self.by_shape), None)
@@ -324,9 +322,8 @@ class SemanticRelation:
         """Whether coordinates, the kind of representation, numbers and covariance are the same, exactly."""
         if not isinstance(other, SemanticRelation):
             return NotImplemented
-        if self.coord != other.coord or type(self.representation) is not type(other.representation):
-            return False
-        if (self.covariance is None) != (other.covariance is None):
+        is_alike = self.coord == other.coord and (self.covariance is None) == (other.covariance is None)
+        if not is_alike or type(self.representation) is not type(other.representation):
             return False
         pairs: list[Any] = [*zip(self.numbers, other.numbers, strict=True), (self.covariance, other.covariance)]
         return all(a is b or np.array_equal(a, b) for a, b in pairs)
@@ -388,8 +385,6 @@ class SemanticRelation:
         """
         return self._of(self.coord, self.in_representation(representation, like=like), self.covariance)
 
-    # ------------------------------------------------------------------------------------------- how results are made
-
     @classmethod
     def _value_of(cls, representation: Any) -> Value:
         """Return the value of a representation."""
@@ -427,8 +422,6 @@ class SemanticRelation:
     def _renamed(self, coord: Any) -> Self:
         """Return the same numbers with other coordinates."""
         return self._of(coord, self.representation, self.covariance)
-
-    # -------------------------------------------------------------------------------------- what all relations can do
 
     def inverse(self) -> Self:
         """Return the relation the other way round, expressed in the same frame.
@@ -554,11 +547,8 @@ _EXAMPLES = {
 
 def _all_relations(base: type) -> list[type]:
     """Return a class and all that are made from it."""
-    found = [base]
     children: list[type] = base.__subclasses__()
-    for child in children:
-        found += _all_relations(child)
-    return found
+    return [base, *(found for child in children for found in _all_relations(child))]
 
 
 def _shown(numbers: Vector) -> str:

@@ -129,19 +129,13 @@ def pose_value(p: Vector, matrix: Vector) -> Value:
     return Pose(p, quat) if matrix.ndim == 2 else frozen(np.hstack([p, quat]))
 
 
-# --- Jacobians --------------------------------------------------------------------------------------------------------
-
-
 def skew(v: Vector) -> Vector:
     """Return the matrix (3, 3) of the cross product with a vector."""
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 def carried(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vector:
-    """Return the covariance (d, d) of a sum of independent errors: pairs of a Jacobian and a covariance.
-
-    The last d rows and columns count, as for the rotation of a pose; a term without covariance is exact.
-    """
+    """Return the covariance (d, d) of a sum of independent errors, by Jacobians and covariances (None: exact)."""
     total = np.zeros((dimension, dimension))
     for jacobian, covariance in terms:
         if covariance is not None and jacobian is not None:

@@ -7,19 +7,11 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 
-from tmkit.relations import representations as reps, rules
+from tmkit.relations import representations as reps, rules, semantics as sem
 from tmkit.relations.representation import Numbers, Vector, elapsed, seconds
 from tmkit.relations.semantic import values
 from tmkit.relations.semantic.base import Operation, SemanticRelation, coord_of, planned, result_of, ruled
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
-from tmkit.relations.semantics import (
-    AngularVelocityCoord,
-    ForceCoord,
-    LinearVelocityCoord,
-    TorqueCoord,
-    TwistCoord,
-    WrenchCoord,
-)
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 from tmkit.spatial import Pose, exp_each, log_each, right_jacobian
 
@@ -95,8 +87,8 @@ class SemanticLinearVelocity(_Velocity):
     """The velocity of a point with numbers: a vector (3,) in m/s, or a representation."""
 
     __slots__ = ()
-    coord: LinearVelocityCoord
-    coord_class = LinearVelocityCoord
+    coord: sem.LinearVelocityCoord
+    coord_class = sem.LinearVelocityCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.LinearVelocityVector}
     operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": (values.cross, values.of_sum)}
 
@@ -129,8 +121,8 @@ class SemanticAngularVelocity(_Velocity):
     """The angular velocity of a body with numbers: a vector (3,) in rad/s, or a representation."""
 
     __slots__ = ()
-    coord: AngularVelocityCoord
-    coord_class = AngularVelocityCoord
+    coord: sem.AngularVelocityCoord
+    coord_class = sem.AngularVelocityCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.AngularVelocityVector}
 
     def integrate(self, dt: float) -> SemanticOrientation:
@@ -153,20 +145,20 @@ class SemanticTwist(_Six, _Velocity):
     """A twist with numbers: a vector (6,), linear part (m/s) then angular part (rad/s), or a representation."""
 
     __slots__ = ()
-    coord: TwistCoord
-    coord_class = TwistCoord
+    coord: sem.TwistCoord
+    coord_class = sem.TwistCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.TwistVector}
     operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": _TWIST, "change_point_body": _TWIST}
 
     @property
     def linear(self) -> SemanticLinearVelocity:
         """The velocity of its point."""
-        return self._part(SemanticLinearVelocity, LinearVelocityCoord._of(*self.coord[1:]), slice(3))
+        return self._part(SemanticLinearVelocity, sem.LinearVelocityCoord._of(*self.coord[1:]), slice(3))
 
     @property
     def angular(self) -> SemanticAngularVelocity:
         """The angular velocity of its body."""
-        return self._part(SemanticAngularVelocity, AngularVelocityCoord._of(*self.coord[2:]), slice(3, 6))
+        return self._part(SemanticAngularVelocity, sem.AngularVelocityCoord._of(*self.coord[2:]), slice(3, 6))
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
@@ -217,8 +209,8 @@ class SemanticForce(_Vectors):
     """A force with numbers: a vector (3,) in N, or a representation."""
 
     __slots__ = ()
-    coord: ForceCoord
-    coord_class = ForceCoord
+    coord: sem.ForceCoord
+    coord_class = sem.ForceCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.ForceVector}
 
 
@@ -226,8 +218,8 @@ class SemanticTorque(_Vectors):
     """A torque with numbers: a vector (3,) in N m, or a representation."""
 
     __slots__ = ()
-    coord: TorqueCoord
-    coord_class = TorqueCoord
+    coord: sem.TorqueCoord
+    coord_class = sem.TorqueCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.TorqueVector}
     operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": (values.cross, values.of_sum)}
 
@@ -248,8 +240,8 @@ class SemanticWrench(_Six):
     """A wrench with numbers: a vector (6,), force (N) then moment (N m), or a representation."""
 
     __slots__ = ()
-    coord: WrenchCoord
-    coord_class = WrenchCoord
+    coord: sem.WrenchCoord
+    coord_class = sem.WrenchCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.WrenchVector}
     operations: ClassVar[dict[str, Operation]] = {
         **_SHARED, "change_point": (values.wrench_about, values.of_wrench_about),
@@ -258,12 +250,12 @@ class SemanticWrench(_Six):
     @property
     def force(self) -> SemanticForce:
         """The force in it."""
-        return self._part(SemanticForce, ForceCoord._of(*self.coord[2:]), slice(3))
+        return self._part(SemanticForce, sem.ForceCoord._of(*self.coord[2:]), slice(3))
 
     @property
     def torque(self) -> SemanticTorque:
         """The moment in it."""
-        return self._part(SemanticTorque, TorqueCoord._of(*self.coord[1:]), slice(3, 6))
+        return self._part(SemanticTorque, sem.TorqueCoord._of(*self.coord[1:]), slice(3, 6))
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the wrench about another point of the body: the moment is ``t - a x f``, the force the same.

@@ -1,4 +1,4 @@
-"""Who may do what at a server, and how much: limits, tokens, and requests and bytes a second."""
+"""Who may do what at a server, and how much: limits, tokens, requests and bytes a second, and requests that wait."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import os
 import threading
 import time as clock
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit.errors import FileFormatError, MissingFileError, ServiceError
+from tmkit.graph import SceneGraph
 from tmkit.spatial.plain import check_fields
 from tmkit.world.service import messages as m
+from tmkit.world.service.transports import Reply
 
 _REMEMBERED = 10_000  # tokens or sessions whose requests are counted
 
@@ -64,9 +66,8 @@ class Access:
             return request.session, "write"
         known = _hashed(request.token)
         if known not in self._roles:
-            raise ServiceError(
-                "this token is not known here" if request.token else "a token is needed here", kind="token"
-            )
+            reason = "this token is not known here" if request.token else "a token is needed here"
+            raise ServiceError(reason, kind="token")
         return known, self._roles[known]
 
     def charge(self, principal: bytes, requests: int, size: int) -> None:
@@ -88,9 +89,6 @@ class Access:
 
 def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read a file of tokens: on each line ``read`` or ``write`` and a token of at least 16 characters; ``#`` comments.
-
-    Args:
-        path: the file.
 
     Returns:
         The roles by token.
@@ -120,3 +118,94 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
 
 def _hashed(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()  # found by its digest, so that time says nothing of it
+
+
+class Waiter:
+    """A client that waits for changes."""
+
+    def __init__(self, number: int, body: m.Follow, reply: Reply) -> None:
+        self.number, self.body, self.reply, self.since = number, body, reply, body.since
+        now = clock.monotonic()
+        self.ready, self.end = now + body.delay, now + max(body.wait, body.delay)
+
+
+class Followers:
+    """At most so many waiters, answered by a thread of their own: ``news`` is None where nothing is new for one."""
+
+    def __init__(
+        self, most: int, *, news: Callable[[Waiter], m.Reply | None], nothing: Callable[[Waiter], m.Reply],
+        refused: Callable[[BaseException], m.Reply],
+    ) -> None:  # fmt: skip
+        self._most, self._news_for, self._nothing_for, self._refused = most, news, nothing, refused
+        self._waiters: list[Waiter] = []
+        self._news = threading.Condition()
+        self._has_news = self._is_closed = False
+        self._thread = threading.Thread(target=self._answer_followers, name="tmkit followers", daemon=True)
+        self._thread.start()
+
+    def add(self, waiter: Waiter) -> None:
+        """Let a request wait; ServiceError where too many do."""
+        with self._news:
+            if len(self._waiters) >= self._most:
+                reason = f"{len(self._waiters)} requests wait for changes; at most as many may"
+                raise ServiceError(reason, kind="busy")
+            self._waiters.append(waiter)
+            self._has_news = True
+            self._news.notify()
+
+    def wake(self) -> None:
+        """Answer those for whom there is something new; without any, the thread need not wake up."""
+        with self._news:
+            if self._waiters:
+                self._has_news = True
+                self._news.notify()
+
+    def close(self) -> None:
+        """Answer all, and end the thread."""
+        with self._news:
+            self._is_closed = True
+            self._news.notify()
+        self._thread.join()
+
+    def _answer_followers(self) -> None:
+        while True:
+            with self._news:
+                now = clock.monotonic()
+                due = min((w.end if w.ready <= now else w.ready for w in self._waiters), default=now + 3600.0)
+                if not self._has_news and not self._is_closed:
+                    self._news.wait(max(0.0, due - now))
+                self._has_news = False
+                waiters, is_last = list(self._waiters), self._is_closed
+            now, answered = clock.monotonic(), set[int]()
+            for waiter in waiters:
+                try:
+                    answer = self._news_for(waiter) if now >= waiter.ready else None
+                    if answer is None and (now >= waiter.end or is_last):
+                        answer = self._nothing_for(waiter)
+                except Exception as error:
+                    answer = self._refused(error)
+                if answer is not None:
+                    answered.add(id(waiter))
+                    waiter.reply(m.encode((m.FORMAT, waiter.number, answer)))
+            with self._news:
+                self._waiters = [waiter for waiter in self._waiters if id(waiter) not in answered]
+            if is_last:
+                return
+
+
+def matching(scene: SceneGraph, asked: m.Filter) -> set[str]:
+    """Return the frames that a client follows. O(n) where it is given a distance."""
+    names = set(scene.frame_names)
+    if asked.subtree is not None:
+        names = set(scene.subtree(asked.subtree)) if asked.subtree in scene else set()
+    if asked.classes:
+        names.intersection_update(*[{f for name in asked.classes for f in scene.frames_of_class(name)}])
+    if asked.near is not None and names:
+        center, distance = asked.near
+        if center not in scene:
+            return set()
+        at = scene.at(scene.zero_configuration() if asked.q is None else asked.q)
+        here, root = at.pose(center).translation, scene.root(center)
+        names = {name for name in names if scene.root(name) == root}
+        names = {name for name in names if float(((at.pose(name).translation - here) ** 2).sum()) <= distance**2}
+    return names

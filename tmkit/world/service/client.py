@@ -25,8 +25,7 @@ from tmkit.store.blobs import blob_of_shape
 from tmkit.store.encoding import DifferenceWriter
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.service import messages as m
-from tmkit.world.service.edits import CollectedEdits, WorldEdits, numbers
-from tmkit.world.service.mirror import Mirror
+from tmkit.world.service.edits import CollectedEdits, Mirror, WorldEdits, numbers
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport, load_transport
 
 _answers = msgspec.msgpack.Decoder(m.Answer)
@@ -77,8 +76,6 @@ class Client(WorldEdits):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # --- queries ------------------------------------------------------------------------------------------------------
 
     def pose(
         self, frame: str, *, relative_to: str | None = None, q: npt.ArrayLike | None = None, stamp: float | None = None
@@ -135,11 +132,7 @@ class Client(WorldEdits):
         return self._ask(m.Look(what, frame), m.Value).value
 
     def specification(self, frame: str) -> FrameSpecification:
-        """Return all that the world says of a frame.
-
-        Args:
-            frame: its name.
-        """
+        """Return all that the world says of a frame."""
         return self._mirror.frames(self._ask(m.Frames([frame]), m.View).record)[0]
 
     def server_status(self) -> m.ServiceStatus:
@@ -158,8 +151,6 @@ class Client(WorldEdits):
             return self._mirror.applied(whole.record, m.EMPTY)
         with self._editing:
             return self._mirror.refreshed()
-
-    # --- edits --------------------------------------------------------------------------------------------------------
 
     def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
         self._send(list(operations), shapes)
@@ -229,8 +220,6 @@ class Client(WorldEdits):
                         raise
         raise AssertionError
 
-    # --- following ----------------------------------------------------------------------------------------------------
-
     def follow(
         self, *, subtree: str | None = None, classes: Sequence[str] = (), near: tuple[str, float] | None = None,
         q: npt.ArrayLike | None = None, rate: float | None = None, timeout: float | None = None,
@@ -264,22 +253,11 @@ class Client(WorldEdits):
                 return
 
     def replica(self, *, rate: float | None = None) -> Replica:
-        """Return a copy of the world that follows it.
-
-        Args:
-            rate: versions a second that it takes at most; each as soon as it comes if omitted.
-        """
+        """Return a copy of the world that follows it, by ``rate`` versions a second at most, or each as it comes."""
         return Replica(self, rate=rate)
 
-    # --- inside -------------------------------------------------------------------------------------------------------
-
     def _ask(self, body: m.Body, kind: Any, *, wait: float = 0.0) -> Any:
-        """Send a request until it is answered, and return the answer.
-
-        Raises:
-            ServiceError: it is refused, or the answer is none.
-            TimeLimitError: it is not answered.
-        """
+        """Send a request until it is answered or time is up, and return the answer; refusals are a ServiceError."""
         number = next(self._numbers)
         try:
             message = m.encode((m.FORMAT, self._token, self._session, number, body))
@@ -337,11 +315,7 @@ class Replica(LiveScene):
         return self._mirror.version
 
     def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
-        """Make an edit at the server, see :meth:`Client.update`, and return the version here that has it.
-
-        Args:
-            edit: a function of the present version.
-        """
+        """Make an edit at the server, see :meth:`Client.update`, and return the version here that has it."""
         self._client.update(edit)
         return self.wait_for(self._client.server_status().version)
 

@@ -58,9 +58,6 @@ class Answer(_Message):
     body: msgspec.Raw
 
 
-# --- edits ------------------------------------------------------------------------------------------------------------
-
-
 class SetPose(_Message, tag="pose"):
     """As :meth:`~tmkit.graph.SceneGraph.set_pose`; the covariance stays when it is None."""
 
@@ -124,9 +121,6 @@ class PutBlob(_Message, tag="put blob"):
     """A shape with arrays, sent before the change that names it."""
 
     data: bytes
-
-
-# --- queries ----------------------------------------------------------------------------------------------------------
 
 
 class PoseQuery(_Message):
@@ -194,9 +188,6 @@ class GetStatus(_Message, tag="status"):
 
 
 Body = Edit | PutBlob | Poses | Look | Frames | Fetch | Follow | GetBlob | GetStatus
-
-
-# --- answers ----------------------------------------------------------------------------------------------------------
 
 
 class Refused(_Message, tag="refused"):
@@ -289,9 +280,6 @@ def apply(operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttr
             edit.set_attribute(frame, key, value)
     if isinstance(operation, SetPose | AddStampedPose) and operation.covariance is not None:
         edit.set_covariance(operation.frame, matrix(operation.covariance))
-
-
-# --- values -----------------------------------------------------------------------------------------------------------
 
 
 def matrix(data: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -32,32 +32,22 @@ from tmkit.store.blobs import blob_of_shape, shape_of_blob
 from tmkit.store.encoding import DifferenceWriter, decode_difference
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.service import messages as m
-from tmkit.world.service.access import Access, ServiceLimits
-from tmkit.world.service.following import Followers, Waiter, matching
-from tmkit.world.service.recording import RecordingTransport
+from tmkit.world.service.access import Access, Followers, ServiceLimits, Waiter, matching
+from tmkit.world.service.recording import RecordingTransport, WorldLog
 from tmkit.world.service.transports import Reply, Transport
-from tmkit.world.service.world_log import WorldLog
 
 _logger = logging.getLogger(__name__)
 _SESSIONS = 10_000  # whose last edit is remembered
 _WRONG = (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError, MemoryError)
 
 LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
-    "exists": lambda scene, name: name in scene,
-    "frames": lambda scene, _: scene.frame_names,
-    "roots": lambda scene, _: scene.root_names,
-    "joints": lambda scene, _: scene.joint_names,
-    "parent": lambda scene, name: scene.parent(name),
-    "children": lambda scene, name: scene.children(name),
-    "ancestors": lambda scene, name: scene.ancestors(name),
-    "root": lambda scene, name: scene.root(name),
-    "subtree": lambda scene, name: scene.subtree(name),
-    "body": lambda scene, name: scene.body(name),
-    "classes": lambda scene, name: scene.classes(name),
-    "class": lambda scene, name: scene.frames_of_class(name),
-    "groups": lambda scene, name: scene.groups_of(name),
+    "exists": SceneGraph.__contains__,
+    "frames": lambda scene, _: scene.frame_names, "roots": lambda scene, _: scene.root_names,
+    "joints": lambda scene, _: scene.joint_names, "parent": SceneGraph.parent, "children": SceneGraph.children,
+    "ancestors": SceneGraph.ancestors, "root": SceneGraph.root, "subtree": SceneGraph.subtree, "body": SceneGraph.body,
+    "classes": SceneGraph.classes, "class": SceneGraph.frames_of_class, "groups": SceneGraph.groups_of,
     "attributes": lambda scene, name: plain_attributes(scene.attributes(name)),
-}
+}  # fmt: skip
 """What a client may ask of a frame or the tree."""
 
 
@@ -157,8 +147,6 @@ class WorldServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- requests -----------------------------------------------------------------------------------------------------
-
     def _receive(self, message: bytes, reply: Reply) -> None:
         """Answer a request, now or, of one that follows, later; never raise."""
         number, principal = -1, b""
@@ -172,9 +160,8 @@ class WorldServer:
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise ServiceError(f"no request: {error}", kind="format") from None
             if request is None:
-                raise ServiceError(
-                    f"the message has format {received}; this server reads format {m.FORMAT}", kind="version"
-                )
+                reason = f"the message has format {received}; this server reads format {m.FORMAT}"
+                raise ServiceError(reason, kind="version")
             number = request.number
             principal, role = self._access.principal(request)
             self._access.charge(principal, 1, len(message))
@@ -207,9 +194,8 @@ class WorldServer:
                 return self._follow(Waiter(request.number, body, reply))
             case m.Look():
                 if body.what not in LOOKS:
-                    raise ServiceError(
-                        f"there is no question '{body.what}'; there are {', '.join(LOOKS)}", kind="format"
-                    )
+                    reason = f"there is no question '{body.what}'; there are {', '.join(LOOKS)}"
+                    raise ServiceError(reason, kind="format")
                 return m.Value(LOOKS[body.what](scene, body.name))
             case m.Frames():
                 self._check_count(len(body.names))
@@ -229,9 +215,8 @@ class WorldServer:
 
     def _check_count(self, count: int) -> None:
         if count > self.limits.operations:
-            raise ServiceError(
-                f"{count} operations in one request; this server takes {self.limits.operations}", kind="size"
-            )
+            reason = f"{count} operations in one request; this server takes {self.limits.operations}"
+            raise ServiceError(reason, kind="size")
 
     def _refused(self, error: BaseException) -> m.Refused:
         """Return the refusal of a request that failed, counted by its kind."""
@@ -246,8 +231,6 @@ class WorldServer:
         with self._lock:
             self._counts[f"refused: {kind}"] += 1
         return m.Refused(kind, str(error)[:10_000])
-
-    # --- edits --------------------------------------------------------------------------------------------------------
 
     def _edit(self, request: m.Request, body: m.Edit) -> m.Done | m.Refused:
         self._check_count(len(body.operations))
@@ -340,12 +323,9 @@ class WorldServer:
         if shape is None and self._log is not None:
             shape = self._log.stored(digest, source)
         if shape is None:
-            raise ServiceError(
-                f"no shape of digest {digest[:80]!r} is here; it is sent before the change", kind="unknown"
-            )
+            reason = f"no shape of digest {digest[:80]!r} is here; it is sent before the change"
+            raise ServiceError(reason, kind="unknown")
         return shape
-
-    # --- versions -----------------------------------------------------------------------------------------------------
 
     def _changed(self, scene: SceneGraph) -> None:
         """Number a new version, record it, and only then let others see it; the world's lock is held."""
@@ -389,8 +369,6 @@ class WorldServer:
 
     def _whole(self, number: int, scene: SceneGraph) -> m.Whole:
         return m.Whole(self.world, number, self._encoded(m.EMPTY, scene) or b"")
-
-    # --- followers ----------------------------------------------------------------------------------------------------
 
     def _follow(self, waiter: Waiter) -> m.Reply | None:
         if waiter.body.delay <= 0.0 and (news := self._news_for(waiter)) is not None:

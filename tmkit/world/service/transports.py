@@ -57,11 +57,7 @@ class InProcessTransport(Transport):
         self._handler: Handler | None = None
 
     def serve(self, handler: Handler) -> None:
-        """Begin to hand requests to a server; a later server takes the place of an earlier one.
-
-        Args:
-            handler: as of :meth:`Transport.serve`.
-        """
+        """Begin to hand requests to a server; a later server takes the place of an earlier one."""
         self._handler = handler
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:

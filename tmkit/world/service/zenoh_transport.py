@@ -93,10 +93,7 @@ class ZenohTransport(Transport):
             return self._session
 
     def serve(self, handler: Handler) -> None:
-        """Listen at the address, and hand requests to a server.
-
-        Args:
-            handler: as of :meth:`Transport.serve`.
+        """Listen at the address, and hand requests to a server, as of :meth:`Transport.serve`.
 
         Raises:
             ServiceError: the address is in use or cannot be listened at.
