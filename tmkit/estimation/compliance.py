@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph.semantic_edges.wrenches import masses, weight
+from tmkit.graph.semantic_edges.twists_and_wrenches import masses, weight
 from tmkit.spatial import Pose, checked_covariance, covariance_root
 from tmkit.spatial.plain import plain_number, plain_numbers
 
@@ -126,8 +126,7 @@ class LinearCompliance:
         floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by default.
 
     Raises:
-        SceneError: a matrix that is not symmetric positive semi-definite, a fraction that is negative or not finite,
-            or numbers that are not three.
+        SceneError: a matrix that is no covariance, a fraction that is negative or not finite, or no three numbers.
     """
 
     def __init__(

@@ -8,8 +8,7 @@ said so far. Of two that contradict only each other the pose in the scene stays,
 Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by source, such that it
 stands as the chosen path says.
 
-Invariants: the edge does not depend on the order in which observations were added; the scene that was given is
-untouched.
+Invariants: the edge does not depend on the order in which observations were added.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class Latest:
     """The path whose oldest part is the newest. A path with a part without a time is older than all.
 
     Attributes:
-        part: ``oldest``, or ``newest``: the path with the newest part, as in the robot scene graph; parts without a
-            time do not count then.
+        part: ``oldest``, or ``newest``: the path with the newest part that has a time, as in the robot scene graph.
     """
 
     part: Literal["oldest", "newest"] = "oldest"
@@ -145,8 +143,7 @@ def associate(costs: ArrayLike, *, gate: float = _LARGE) -> list[tuple[int, int]
     It is global nearest neighbour association (Bar-Shalom, Li and Kirubarajan, 2001) by the Hungarian method, O(n^3).
 
     Args:
-        costs: (rows, columns), such as squared Mahalanobis distances of measurements from objects; infinite where a
-            pair is impossible.
+        costs: (rows, columns), such as squared Mahalanobis distances; infinite where a pair is impossible.
         gate: the largest cost of a pair.
 
     Raises:

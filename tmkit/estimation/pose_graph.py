@@ -1,7 +1,6 @@
 """Pose graphs: a scene's uncertain edges and many observations, solved all at once, and written back as a new version.
 
-* Variables are the poses X of the frames whose edge has an error, relative to the root; what is rigidly attached to
-  them is folded into the factors;
+* Variables are the poses X of frames whose edge has an error, relative to the root; the factors hold what is rigid;
 * each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance; each
   observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
 
@@ -21,8 +20,7 @@ Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense
 gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
 root) and ``BetweenFactorPose3``, its poses the initial ``gtsam.Values``; variable k has the key k. gtsam's errors are
 on the right as ours, with the rotation first: covariances are turned by :func:`tmkit.spatial.swap_linear_angular` on
-the way out and back. Whoever runs another optimiser of gtsam's on the graph takes its values back by
-``solution_from_gtsam``.
+the way out and back; ``solution_from_gtsam`` takes the values of other optimisers of gtsam's, too.
 """
 
 from __future__ import annotations
@@ -129,8 +127,7 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
 
     Raises:
         UnknownNameError: an observed frame that the scene does not have.
-        SceneError: no observation, errors that share a source, a covariance that is not of full rank, or an observation
-            between two frames that are rigidly joined.
+        SceneError: no observation, or one of rigidly joined frames; errors of one source, or not of full rank.
         DisconnectedError: observations in different trees.
         ConfigurationError: q is missing or does not fit.
     """

@@ -41,8 +41,7 @@ class GateResult(Result):
         estimate: the estimate.
         is_accepted: whether it agrees with the others.
         is_used: whether it is in the new version: the one that was chosen, or all that were fused.
-        squared_distance: squared Mahalanobis distance to the accepted estimate that it contradicts most; zero when
-            there is no other.
+        squared_distance: squared Mahalanobis distance to the accepted estimate that it contradicts most, or zero.
         threshold: of that distance: beyond it the two contradict each other.
     """
 
@@ -124,8 +123,7 @@ def resolve_observations(
         frame: the frame in question.
         policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`, :class:`MinCovariance`,
             :class:`Fused`, or one of your own.
-        base: the frame relative to which paths are compared; the parent of the frame if omitted. Paths begin on the
-            way from it to the root.
+        base: the frame relative to which paths, from it or above, are compared; the parent if omitted.
         probability: with which an estimate that is right agrees with another; None: no estimate is rejected.
         q: configuration (n_joints,) of the observations; may be omitted if no joint is on a path.
 

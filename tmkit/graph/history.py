@@ -98,8 +98,7 @@ class SceneHistory:
 
     Holding one means holding every version on the way from its start to now, and those undone from here. It has the
     edits of ``SceneGraph``, with the same arguments and refusals; each returns a new history, or the same when nothing
-    changed. An edit after ``undo`` begins another line: what was undone is then no part of the new history, but still
-    of the old.
+    changed. An edit after ``undo`` begins another line: what was undone is then part of the old history only.
 
     Args:
         scene: the version that it starts with.

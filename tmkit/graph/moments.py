@@ -47,8 +47,7 @@ def at_stamp(
         frames: the frames whose edges are meant; by default all that have stamped poses.
         policy: between two stamps, as for ``SceneGraph.pose``.
         extrapolate: so many seconds after its newest stamped pose an edge may go on by its twist edge.
-        acceleration_noise: power spectral densities of the linear and the angular acceleration, m^2/s^3 and rad^2/s^3,
-            by which extrapolated edges become uncertain.
+        acceleration_noise: power spectral densities of extrapolated edges, linear and angular, m^2/s^3, rad^2/s^3.
 
     Raises:
         UnknownNameError: no such frame or policy.

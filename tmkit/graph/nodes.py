@@ -1,8 +1,7 @@
 """Frames and groups as the nodes of one graph: walks, paths, queries by attribute, UUIDs, ownership.
 
 A node is a pair of its kind and name, such as ``("group", "cups")``, since a frame and a group may have the same name;
-``docs/concepts/versions.md`` says which is below which. A group may be below a frame that it contains: walks visit each
-node once, and no path contains a node twice.
+``docs/concepts/versions.md`` says which is below which. Walks visit each node once, and no path contains one twice.
 
 Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model",
 2014: nodes with several parents, attributes as keys and values, remote roots.
@@ -119,8 +118,7 @@ def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[Any, object]) -> 
     Args:
         scene: the scene.
         patterns: by pattern of a key its value: a pattern of text, a compiled regular expression that matches all of a
-            text, another JSON value, ``...`` for any, or a predicate. A list is a key with several values: the pattern
-            matches the list or one value in it.
+            text, another JSON value, ``...`` for any, or a predicate. It matches a list, or one value in it.
 
     Raises:
         SceneError: a value that is not JSON, or a pattern of Python's ``re``.

@@ -1,8 +1,7 @@
 """Frames that move as one: what is rigidly joined in a version of a scene, and folding it into fewer frames.
 
 Two frames move as one where the path of poses between them has only fixed edges over which no twist edge leads. So the
-fixed links of a robot are one rigid group, with the tool in its hand and what it holds, until one of these edges
-changes.
+fixed links of a robot are one rigid group, with the tool in its hand and what it holds.
 
 ``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has: the
 same poses at every configuration (to rounding), the same joints, the same answer to every collision query, the same
@@ -15,8 +14,7 @@ from those of the frame they would be folded into, since a pair is said of whole
 their own or from folded frames above, where it cannot be carried further: they have shapes, or a child whose edge moves
 (by a joint, freely, in time or by a twist), in whose axes the error would change with the motion.
 
-Shapes of a folded frame are attached to the frame above, where they stood. Its body goes when all frames of it went;
-then its mass joins that of the body above.
+Shapes of a folded frame are attached to the frame above, and the mass of a body without frames joins the one above.
 
 Source of folding: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial Transformations in Robotic
 Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static transformations for speed; what

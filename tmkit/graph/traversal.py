@@ -39,8 +39,7 @@ def walk(
         scene: the version that is walked; edits made meanwhile are other versions and do not matter.
         start: the first frame.
         depth: how many edges below ``start`` the walk goes: 0 yields ``start`` alone; without end by default.
-        until: a stop test: a frame for which it holds is yielded, and nothing below it is visited. It is asked once of
-            each frame that is yielded, also of ``start``.
+        until: a stop test, asked once of each frame that is yielded: nothing below one for which it holds is visited.
         order: ``depth`` finishes a subtree before its next sibling, ``breadth`` a level before the next.
 
     Raises:

@@ -17,8 +17,8 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.relations.declared import Frame as Frame, FramedPose as FramedPose, declares as declares
-    from tmkit.relations.json_form import from_dict as from_dict, to_dict as to_dict
-    from tmkit.relations.operations import OPERATIONS as OPERATIONS, apply as apply
+    from tmkit.relations.by_name import from_dict as from_dict, to_dict as to_dict
+    from tmkit.relations.by_name import OPERATIONS as OPERATIONS, apply as apply
     from tmkit.relations.representation import Numbers as Numbers, Representation as Representation
     from tmkit.relations.representations import (
         AngularFirstTwist as AngularFirstTwist, AngularVelocityVector as AngularVelocityVector, AxisAngle as AxisAngle,

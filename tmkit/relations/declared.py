@@ -44,8 +44,7 @@ def declares(
         arguments: what the arguments are, by name; others are not checked.
 
     Raises:
-        TypeError: what is declared is no semantics or coordinates, or the function has no argument of such a name;
-            raised when it is decorated.
+        TypeError: when decorated: no semantics or coordinates are declared, or there is no argument of such a name.
     """
     for name, declared in {**arguments, "returns": returns}.items():
         if not isinstance(declared, Semantics) and not (name == "returns" and declared is None):

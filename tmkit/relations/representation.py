@@ -6,8 +6,7 @@ gives: of a position, velocity or force its vector, of a twist ``(v, w)``, of a 
 of an orientation ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate frame:
 expressed in the reference orientation frame it is the rotation matrix. SI units.
 
-Invariants: a representation holds read-only arrays of finite numbers; one that cannot be (a matrix that is no rotation)
-is refused with its defect.
+Invariants: a representation holds read-only arrays of finite numbers; a matrix that is no rotation is refused.
 """
 
 from __future__ import annotations
@@ -176,8 +175,7 @@ class Plain:
                 default, but the angles of Euler angle rates have to be given).
 
         Raises:
-            SemanticError: the numbers do not determine it, as where two axes of Euler angles coincide, or are out of
-                its range.
+            SemanticError: the numbers do not determine it (two axes of Euler angles coincide), or are out of range.
         """
         return cls._of(numbers, like)
 

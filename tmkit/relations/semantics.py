@@ -2,8 +2,7 @@
 
 ``PoseSemantics`` says what is related to what, ``PoseCoord`` besides in which frame the numbers are expressed; so for
 Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench. All are made from the papers'
-notation, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``; their ``repr`` is the notation
-again.
+notation, which their ``repr`` is again: ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``.
 
 The meaning of the fields and the notation, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter,
 "Geometric relations between rigid bodies (part 1)", IEEE RAM 20(1), 2013; ``docs/concepts/relations.md`` lists them.

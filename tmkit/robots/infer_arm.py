@@ -1,8 +1,7 @@
 """The arm of a robot of which only links and joints are known, with the inferred values and their confidence.
 
 The end of each chain of joints is searched for a hand, for a suction cup by the names of its links, or for neither. Of
-several arms the best is taken: one with a hand, then the longest. Where no frame of the robot has the pose of the tool,
-one is added to the scene.
+several arms the best is taken: one with a hand, then the longest. A frame for the tool is added where there is none.
 
 The result is for people to confirm: every line names its evidence and a confidence, high, medium or low. A jaw against
 a fixed finger is recognised but not supported, and so is a hand of many joints.

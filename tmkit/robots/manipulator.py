@@ -198,8 +198,7 @@ class Manipulator:
             source: what the message names, such as a file; the robot's name by default.
 
         Raises:
-            RobotError: a frame or joint that the scene does not have, a joint that is not on the way to the tip, or a
-                value outside the limits of its joint.
+            RobotError: a frame or joint that the scene lacks, a joint off the way to the tip, or a value beyond limits.
         """
         source = source or f"robot '{self.name}'"
         frames, joints = scene.frame_names, scene.joint_names

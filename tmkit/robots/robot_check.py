@@ -5,8 +5,7 @@ that collide in all of them make every plan impossible; pairs that never do cost
 a pose where it was has a tool or joints that are wrong. Meshes that collide may have a hull without a volume, far more
 triangles than a collision needs, another unit, or holes (a note only, since the convex hull counts).
 
-Everything but the time of inverse kinematics is a function of scene, arm and seed. O(samples * pairs), and for meshes
-O(triangles * log triangles).
+All but times is a function of scene, arm and seed. O(samples * pairs + triangles * log triangles).
 """
 
 from __future__ import annotations

@@ -57,8 +57,7 @@ def manipulator_from_srdf(
         scene: a scene with the robot.
         group: the group that is the arm; may be omitted if only one can be.
         end_effector: the end effector that it carries; may be omitted if it carries only one.
-        hand: the group that is its hand, where the end effector does not say so; without states it opens and
-            closes to its joints' limits.
+        hand: the group of its hand, if no end effector says it; without states its joints go to their limits.
         tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be omitted if only
             one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
         ready: the state in which plans start; by default the first called ``ready``, ``home``, ``default``, ...
@@ -70,8 +69,7 @@ def manipulator_from_srdf(
         name: of the description; by default the robot's and the group's.
 
     Raises:
-        RobotError: the file does not say enough, or names what the scene does not have; with the line and the names
-            that would do.
+        RobotError: the file does not say enough, or names what the scene lacks; with the line and fitting names.
         UnknownNameError: no such group or end effector; the error lists those that there are.
         FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
     """

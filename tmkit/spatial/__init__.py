@@ -2,8 +2,7 @@
 
 A :class:`Pose` is a translation in metres and a unit quaternion; a :class:`GaussianPose` is a pose with a covariance of
 its error in the child's own axes, a :class:`GaussianTwist` a velocity with one, a :class:`JointGaussianPose` several
-poses whose errors belong together. What they relate to what is the business of the rooms above. Six-vectors have the
-linear part first.
+poses whose errors belong together. Six-vectors have the linear part first.
 """
 
 from __future__ import annotations
@@ -47,6 +46,6 @@ if TYPE_CHECKING:
         JointGaussianPose as JointGaussianPose, fit_gaussian as fit_gaussian, sample as sample,
         sample_chain as sample_chain, sample_jointly as sample_jointly, sampling_floor as sampling_floor,
     )  # fmt: skip
-    from tmkit.spatial.twists import GaussianTwist as GaussianTwist
+    from tmkit.spatial.covariances import GaussianTwist as GaussianTwist
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -13,8 +13,7 @@ the measurement at T(w). Each turn takes e as linear about the present w, with
 
 and updates w from its prior: the iterated extended Kalman filter, which is Gauss and Newton's method. The update takes
 the measurement's independent parts one at a time and keeps a square root of the covariance (Potter's form): it stays
-positive semi-definite by construction, and exact measurements (R singular or zero) are ordinary. Cost O(turns * (6 n)^2
-m).
+positive semi-definite, and exact measurements (R singular or zero) are ordinary. Cost O(turns * (6 n)^2 m).
 
 Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", 1993.
 """
@@ -72,8 +71,7 @@ class PoseMeasurement:
     """The whole pose, as a camera or a fiducial marker gives it.
 
     Attributes:
-        pose: what was measured, reference_from_target, and the covariance of its error in the target's axes; a zero one
-            makes it exact.
+        pose: what was measured, reference_from_target, and the covariance of its error in the target's axes.
     """
 
     pose: GaussianPose
@@ -283,16 +281,13 @@ def condition(
     """Return a chain as it is known after a measurement of its whole pose; whether it converged is part of the answer.
 
     Args:
-        links: the links from the reference to the target: independent poses, or poses with a joint covariance, as an
-            earlier answer's ``links``.
+        links: from the reference to the target: independent poses, or with a joint covariance, as earlier ``links``.
         measurement: what was measured of the product of the links.
         max_iterations: the most turns; 1 is the extended Kalman filter, without iteration.
-        tolerance: on the length of the last step, in standard deviations. A step that is no longer than what rounding
-            of the poses makes of it is the last as well.
+        tolerance: on the last step, in standard deviations; one no longer than rounding of poses is the last as well.
 
     Raises:
-        SceneError: no links, no turns, a measurement that contradicts what is known exactly, or one that has no
-            derivative (a direction or distance of zero).
+        SceneError: no links or turns, a measurement against what is exact, or of a direction or distance of zero.
     """
     if isinstance(links, JointGaussianPose):
         prior, root = links, covariance_root(links.covariance)

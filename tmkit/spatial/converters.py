@@ -30,9 +30,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance, even, swap_linear_angular
+from tmkit.spatial.covariances import GaussianTwist, checked_covariance, even, swap_linear_angular
 from tmkit.spatial.plain import plain_numbers, read_only
-from tmkit.spatial.twists import GaussianTwist
 
 Array = NDArray[np.float64]
 
@@ -40,8 +39,7 @@ Array = NDArray[np.float64]
 def from_ros_pose(message: object) -> GaussianPose:
     """Return the uncertain pose of a ``geometry_msgs/PoseWithCovariance``: attributes or nested dictionaries.
 
-    It is the ``pose`` of a ``PoseWithCovarianceStamped``, not the stamped message; it has ``pose.position``,
-    ``pose.orientation`` and ``covariance``.
+    It has ``pose.position``, ``pose.orientation`` and ``covariance``, as the ``pose`` of a stamped message.
 
     Raises:
         SceneError: a field that is missing, a zero quaternion, or 36 numbers that are no covariance.
@@ -89,8 +87,7 @@ def to_ros_twist(twist: GaussianTwist) -> dict[str, Any]:
 def from_tf2(message: object) -> Pose:
     """Return the pose of a tf2 ``geometry_msgs/Transform``, which carries no covariance.
 
-    It is header.frame_id_from_child_frame_id, the ``transform`` of a ``TransformStamped``, with ``translation`` and
-    ``rotation``: attributes or nested dictionaries.
+    It is header.frame_id_from_child_frame_id, with ``translation`` and ``rotation``: attributes or dictionaries.
 
     Raises:
         SceneError: a field that is missing, or a zero quaternion.

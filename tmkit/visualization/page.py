@@ -261,8 +261,7 @@ def save_html(
     """Write a plan or a scene as one HTML file that opens without a server or a request, and return its path.
 
     A plan has a time line with its actions and segments, captions, and the facts that hold and that the last action
-    changed; facts need a built-in domain, or ``domain``. Space plays and pauses, the arrow keys go to the next and
-    previous action.
+    changed; facts need a built-in domain, or ``domain``. Space plays and pauses, the arrow keys go by action.
 
     Args:
         shown: the plan or the scene.

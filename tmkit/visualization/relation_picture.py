@@ -84,8 +84,7 @@ def relation_drawing(
         relations: relations with numbers, or coordinates, of which the numbers that hold in the scene are drawn.
         q: (n_joints,) configuration, where joints are on the way.
         azimuth: of the direction from which one looks, radians about z from x.
-        elevation: of that direction above the plane of x and y, radians; pi / 2 looks from above, x to the right when
-            the azimuth is -pi / 2.
+        elevation: of that above the plane of x and y, radians; from above, x is right for the azimuth -pi / 2.
         size: metres to which triads, outlines and arrows are in proportion; the extent of the frames by default.
         frames: others that are drawn in grey, to tell where one is.
         title: above the drawing.

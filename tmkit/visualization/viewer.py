@@ -1,7 +1,6 @@
 """The live viewer: scenes, plans and failures in a browser, to be turned, moved and planned again.
 
-A viewer shows what a program or notebook hands to it, or follows a source of scenes that change: a running simulation,
-a robot, a file.
+A viewer shows what a program or notebook hands to it, or follows a source of scenes that change.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization.page import page_html, plan_timeline
 from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
-from tmkit.visualization.search_panels import search_panel, show_failure
+from tmkit.visualization.search_pictures import search_panel, show_failure
 from tmkit.visualization.stage import PanelMaker, Stage
 from tmkit.visualization.viewer_panels import (
     PALE,

@@ -118,8 +118,7 @@ def play_bag(
         path: the folder of a bag, or a file ``.mcap`` or ``.db3``.
         buffer: what it is replayed into. After an error it has all that came before.
         topics: the topics that are replayed; by default all of the three types.
-        poses: by topic of poses with covariance the frame that they are of; topics that :class:`BagRecorder` wrote are
-            known.
+        poses: by topic of poses with covariance the frame that they are of, if :class:`BagRecorder` did not write it.
         wait_until: called with the time of each message, in seconds, before it is replayed, such as a function that
             waits until then; if omitted, as fast as possible.
         max_bytes: of all files of the bag.

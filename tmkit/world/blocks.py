@@ -92,8 +92,7 @@ class FunctionBlock(ABC):
         """Return an edit, such as :meth:`output` gives. The same inputs give the same edit.
 
         Args:
-            scene: the version. What the edit depends on are the frames found, the frames above these, and the block's
-                own output before.
+            scene: the version; the edit depends on frames found, those above them, and the block's output before.
             found: by name of an input its matches below the input hook, which may be none in a chain.
         """
 
@@ -255,8 +254,7 @@ def run_block(world: LiveScene, block: FunctionBlock, *, attempts: int = 3) -> S
         attempts: executions at most, where others change the inputs meanwhile.
 
     Raises:
-        BlockError: an exception of the block; an edit of what it does not own, or not as declared; inputs that changed
-            in each attempt. The world stays as it was.
+        BlockError: its exception; an edit of what it does not own or declare; inputs that changed in each attempt.
     """
     return executed(world, block, attempts)[1]
 

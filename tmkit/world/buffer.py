@@ -48,8 +48,7 @@ class Buffer(LiveScene):
 
     Args:
         cache_time: how long transforms are kept, in seconds or as a duration.
-        scene: the scene to begin with, such as one with a robot; an empty one if omitted. It may have joints
-            (:meth:`set_joint_states`).
+        scene: the scene to begin with, such as one with a robot and its joints; an empty one if omitted.
         capacity: so many transforms of one frame are kept at most, the newest.
     """
 
@@ -68,8 +67,7 @@ class Buffer(LiveScene):
     def set_transform(self, transform: Any, authority: str = "default_authority") -> bool:
         """Take the pose of a frame in its parent at a time, and return whether it was taken.
 
-        One that is too old, broken, or contradicts what is there is ignored and noted in :attr:`refusals`. O(log n),
-        and O(k) for k that are kept of the frame.
+        One that is too old, broken, or contradicts what is there is noted in :attr:`refusals`. O(log n + k), k kept.
 
         Args:
             transform: a ``TransformStamped``.

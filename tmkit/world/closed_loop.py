@@ -29,7 +29,7 @@ from tmkit.plans import Executor, Plan, PlanStep, SegmentKind, execute_step
 from tmkit.robots import movable_frames, pair_distance
 from tmkit.simulation import Detection, draw_failure, draw_marked
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem, repair_plan
-from tmkit.world.association import TOLERANCE, agrees, associated, fused, largest_agreement, resting
+from tmkit.world.perception import TOLERANCE, agrees, associated, fused, largest_agreement, resting
 
 _FREE = (SegmentKind.TRANSIT, SegmentKind.LIFT, SegmentKind.TRANSFER)  # after which the arm may go anywhere
 
@@ -159,8 +159,7 @@ def execute_closed_loop(
         plan: the first plan; by default it is planned.
         options: of planning.
         max_plans: plans that are begun at most.
-        looks: of each sensor, at most, where something is not as it should be; at least 2. Twice as many before an
-            object is taken to be gone.
+        looks: of each sensor (at least 2) where something is not as expected; twice as many before one is gone.
         rate: samples of each motion per second; by default that of the executor's simulation, else 100.
         on_event: told of each event.
 

@@ -36,8 +36,7 @@ class LiveScene:
         """Put the result of an edit in the place of the present version, with no other edit between, and return it.
 
         Args:
-            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``. If it
-                raises, the version stays.
+            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``.
 
         Raises:
             ArgumentError: the function returns no scene, or changed the world itself.

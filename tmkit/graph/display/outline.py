@@ -232,8 +232,7 @@ def tree_text(
         scene: the version that is shown.
         frame: the frame at the top; all roots by default.
         depth: levels below the top that are shown; 32 by default, and what lies deeper is counted.
-        q: configuration (n_joints,): joints are shown with their values and frames with their place, in metres, in
-            the axes of their root.
+        q: configuration (n_joints,): joints are shown with their values, frames with their place (m, root's axes).
         max_frames: how many frames are shown at most, the upper levels first.
         max_children: how many children of one frame are shown at most.
 

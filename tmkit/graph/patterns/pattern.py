@@ -1,8 +1,7 @@
 """What a structure is: parts, and relations between them; and the search for it in a scene.
 
 A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in matches. A
-:class:`Pattern` works its descriptions out, once, into single parts (*roles*) and conditions between two roles each;
-the search sees only those.
+:class:`Pattern` works its descriptions out, once, into single parts (*roles*) and conditions between two roles each.
 
 A permutation of roles that leaves every description and every condition as it was is a *symmetry* of the pattern: with
 it, a match is another name of the same match. Descriptions compare by value, and relations that mean the same in both
@@ -133,8 +132,7 @@ class Relation(ABC):
 
     Args:
         a: name of one part.
-        b: name of the other; with a part that is there several times, the relation holds for each of them, and between
-            every two when both are that part.
+        b: name of the other; of a part that is there several times it holds for each, or between every two.
     """
 
     a: str
@@ -333,8 +331,7 @@ def find_structure(
     Args:
         scene: where to look.
         pattern: what to look for.
-        q: configuration (n_joints,) at which places are taken; may be omitted if the scene has no joints, or no
-            relation of the pattern needs places.
+        q: configuration (n_joints,); may be omitted if the scene has no joints, or no relation needs places.
         up: (3,) direction against gravity, in the axes of the root, for relations such as ``Above``.
 
     Raises:

@@ -2,8 +2,7 @@
 
 Tolerances are metres, and radians where said. Directions and places are those at the configuration, in the axes of the
 root; where a relation speaks of above and below, the direction is the search's ``up``. A relation of places does not
-hold between frames of different trees. None depends on how the world as a whole is placed, as long as ``up`` goes
-along.
+hold between frames of different trees. None depends on how the world as a whole, with ``up``, is placed.
 """
 
 from __future__ import annotations
@@ -167,8 +166,7 @@ class Perpendicular(_OfAxes):
 class EqualDimensions(_BuiltIn):
     """``a`` and ``b`` have as many shapes, in order of the same kinds, and all dimensions equal up to ``tolerance``.
 
-    A box may be turned over: its dimensions are compared in order of size. Of meshes, clouds and fields the boxes
-    around them count.
+    A box may be turned over: its dimensions are compared by size. Of meshes, clouds and fields the bounds count.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)

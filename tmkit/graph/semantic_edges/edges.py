@@ -26,7 +26,7 @@ from tmkit.graph.semantic_edges.queries import (
     relate,
     require_conflict_option,
 )
-from tmkit.graph.semantic_edges.wrenches import brought
+from tmkit.graph.semantic_edges.twists_and_wrenches import brought
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import Pose, checked_covariance
 
@@ -41,13 +41,11 @@ def add_pose(
 ) -> SceneGraph:
     """Return the scene with the pose of one frame relative to another as an edge.
 
-    The frame must be the root of its tree; where it is a child of the same reference frame already, its pose is
-    changed.
+    The frame must be the root of its tree, or a child of the same reference frame, whose pose is changed.
 
     Args:
         scene: the scene, which has both frames on the bodies that the pose names.
-        pose: the pose, with its covariance if it has one; where it does not relate a frame to a frame, it is converted
-            by the poses of the scene.
+        pose: the pose, with its covariance; if not that of a frame relative to one, converted by poses of the scene.
         joint: how the frame moves relative to its reference, at value 0 in this pose.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether a pose that is refused is to be tried the other way round.
@@ -167,8 +165,7 @@ def add_edge(
         kind: ``pose`` or ``twist``.
         tail: the reference: a frame for a pose, a body for a twist.
         head: the frame that stands, or moves, relative to it.
-        value: tail_from_head; or (6,) the twist of the head's body relative to the tail, at the head's origin, in its
-            axes.
+        value: tail_from_head; or (6,) the twist of the head's body relative to the tail, at the head, in its axes.
 
     Raises:
         UnknownNameError: no such kind of edge or of node, or no such node.
@@ -215,8 +212,7 @@ def add_twist(
             symmetric positive semi-definite; it is brought to the frame like the twist. None or zero: exact.
         frame: the frame that the edge leads to; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
-        on_conflict: whether a twist that is refused is to be tried the other way round: as that of a frame of the
-            reference body.
+        on_conflict: whether a refused twist is to be tried the other way round, as of a frame of the reference body.
         strict: whether to refuse a twist between two bodies that twist edges join in any way already, in any direction
             and through whichever frames (rule TE6 for all trees together). By default a second twist is refused where
             it leads back (TE5), where poses join its frame to another of the body that has a path from the same body

@@ -4,8 +4,7 @@ A pose of one frame relative to another joins two trees (:mod:`tmkit.graph.seman
 or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
 becomes an edge, to a new frame where the others have one; to that of an observation where only poses that are missing
 can compare it with what other twists say. What a scene knows already is compared: within the
-tolerance or, with covariances, the gate, the fact is kept as an observation or fused; beyond it, it is refused, unless
-it says what has moved.
+tolerance or, with covariances, the gate, the fact is kept or fused; else it is refused, unless it says what moved.
 
 Invariants: scenes are values. Facts that agree give scenes that answer alike, whatever their order.
 """
@@ -70,8 +69,7 @@ def add_fact(
             it holds. By default nothing has, and the fact must agree with the scene.
         gate: the probability with which a fact that agrees passes where there are covariances.
         known: what becomes of a fact with a covariance, stamp or tags that the scene knows already: ``observe`` keeps
-            it as an observation, which ``estimation.resolve_observations`` resolves and ``innovation`` compares with
-            the rest; ``fuse`` conditions the scene on it.
+            it as an observation for ``estimation.resolve_observations``; ``fuse`` conditions the scene on it.
         stamp: when it was observed, in seconds.
         tags: what kind of observation it is.
 

@@ -19,7 +19,7 @@ from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
 from tmkit.graph.semantic_edges.queries import frame_on
-from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
+from tmkit.graph.semantic_edges.twists_and_wrenches import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose, adjoint, inverse_right_jacobian
@@ -54,8 +54,7 @@ def integrate(
     Raises:
         SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known;
             or it is none that the joint in its way can have.
-        ConfigurationError: a joint is in the way of a pose and q is omitted; or only one of q and qd is passed, or one
-            of a wrong length.
+        ConfigurationError: a joint is in the way and q is omitted; only one of q and qd is passed; or a wrong length.
     """
     dt = seconds(dt)
     if (q is None) != (qd is None):
@@ -163,14 +162,12 @@ def finite_difference(
         earlier: the scene as it was.
         later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
         dt: seconds, not zero.
-        frames: the frames whose twists relative to their parents' bodies are computed. By default those that have such
-            a twist, and those that moved.
+        frames: whose twists relative to their parents' bodies are computed; by default with such a twist, or moved.
 
     Raises:
         UnknownNameError: a frame is not in both versions.
         SceneError: a frame is a child of something else than before, is a root, sits on the body that it is a child of,
-            or has a joint; or the rules of twist edges forbid the edge, as where it has a twist relative to another
-            body.
+            or has a joint; or the rules of twist edges forbid it, as where it has one relative to another body.
         SemanticError: no time went by.
     """
     dt = elapsed(dt)

@@ -163,14 +163,11 @@ def relate(
             twist, whose names are frames and bodies of the scene. The point of a velocity is a frame of the body, or
             of the reference body: the point that is there for the instant.
         representation: the form of the numbers; by default a position vector, a rotation matrix, vector and matrix
-            (a rotation vector instead of the matrix where the axes are not those of the reference frame), or a
-            six-vector.
+            (a rotation vector where the axes are not those of the reference frame), or a six-vector.
         q: (n_joints,) configuration; needed where a joint is on the way.
         qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints
-            move as ``qd`` says, free edges do not, and fixed edges never do. Without it, joints and free edges say
-            nothing.
-        stamp: seconds: at this time, by stamped poses, their differences and the histories of joints
-            (:func:`~tmkit.graph.at_stamp`); now if omitted.
+            move as ``qd`` says, and free edges do not; without it both say nothing. Fixed edges never move.
+        stamp: seconds: by stamped poses and histories of joints (:func:`~tmkit.graph.at_stamp`); now if omitted.
         policy, extrapolate: as for :func:`~tmkit.graph.at_stamp`.
 
     Raises:

@@ -13,8 +13,7 @@ Drake                                 :func:`from_drake`, :func:`to_drake`: ``Ri
 
 What comes in are numbers; their semantics is given by coordinates: ``from_kdl(twist, TwistCoord("g|C", "D", "[h]"))``.
 Where the other side says some of it (the ``frame_id`` of a message), that is compared, and a difference is refused.
-What goes out is checked for what the other side takes for granted: a transform relates a frame to a frame and is
-expressed in the latter.
+What goes out is checked for what the other side takes for granted: a transform relates two frames.
 
 Objects are recognised by their members (duck typing). Invariant: what goes out and comes back in with its coordinates
 is the same relation, to rounding; vectors, matrices and quaternions to the bit.

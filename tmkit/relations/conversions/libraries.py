@@ -128,8 +128,7 @@ def from_pinocchio(value: Any, coord: Coord) -> Any:
     """Return the relation that an object of pinocchio's holds.
 
     Args:
-        value: an ``SE3`` for a pose, a ``Motion`` for a twist, a ``Force`` for a wrench, an array (3,) for the others,
-            (3, 3) for an orientation.
+        value: ``SE3`` for a pose, ``Motion`` for a twist, ``Force`` for a wrench, else (3,); orientation (3, 3).
         coord: what it means; :func:`pinocchio_twist` and :func:`pinocchio_wrench` say it for the reference frames.
 
     Raises:
@@ -166,8 +165,7 @@ def from_kdl(value: Any, coord: Coord) -> Any:
     """Return the relation that an object of KDL's holds.
 
     Args:
-        value: a ``Frame`` for a pose, a ``Rotation`` for an orientation, a ``Twist``, a ``Wrench``, a ``Vector`` for
-            the others.
+        value: ``Frame`` for a pose, ``Rotation`` for an orientation, ``Twist``, ``Wrench``, ``Vector`` for the others.
         coord: what it means.
 
     Raises:

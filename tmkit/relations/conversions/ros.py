@@ -46,8 +46,7 @@ def from_ros(message: Any, coord: Coord) -> Any:
         coord: what it means.
 
     Raises:
-        SemanticError: the message is none of that relation, names other frames than the coordinates, or its numbers are
-            none (a quaternion that was never set).
+        SemanticError: the message is none of that relation, names other frames, or has a quaternion that was never set.
     """
     what = "from_ros"
     relation = relation_of(coord, what)

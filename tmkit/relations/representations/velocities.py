@@ -348,8 +348,7 @@ class PoseMatrixRate(_Rate):
     Attributes:
         matrix: the homogeneous matrix.
         rate: its derivative.
-        coord_of: the pose that the matrix represents; when given, the twist must be that of its point and body,
-            expressed in its reference orientation frame.
+        coord_of: the pose of the matrix; when given, the twist must be that of its point, in its reference axes.
     """
 
     matrix: Vector

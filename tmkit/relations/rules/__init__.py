@@ -1,8 +1,7 @@
 """The operations on relations as rules: the preconditions of an operation, and the semantics of its result.
 
 Each function takes coordinates (what is related to what, and the frame of expression) and returns those of the result;
-no numbers are needed. It collects every broken rule and raises one :class:`SemanticError`. With the checks off it
-returns the result alone.
+no numbers are needed. It collects every broken rule and raises one :class:`SemanticError`, unless checks are off.
 
 Source: De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013, whose tables give the operations on
 positions, orientations, poses and velocities. Forces, torques and wrenches stand to them as angular velocities, linear

@@ -1,8 +1,7 @@
 """The rules of inverses and compositions, of the parts of a pose, of integration, differentiation and power.
 
 *Order of operands*: ``compose`` chains, whichever operand comes first. Where only one order fits, it is that one; where
-both do (a pose and its way back), the order of the arguments counts. Forces of one body on another are added where they
-act on the same body, not chained.
+both do (a pose and its way back), the order of the arguments counts. Forces on one body are added, not chained.
 """
 
 from __future__ import annotations
@@ -122,8 +121,7 @@ def inverse2(x: _Coord) -> _Coord:
 def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, bool]:
     """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
 
-    Where the two do not chain, all reasons are given for the order of the arguments; with ``is_settled`` they are
-    refused where they chain in both orders.
+    Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both orders are refused.
     """
     if type(x) is not type(y):
         unfit("compose", x, y)

@@ -140,8 +140,7 @@ class SemanticRelation:
                 others in the axes in which they are expressed. Exact by default.
 
         Raises:
-            SemanticError: the representation is not one of this relation, or its constraint does not hold; or a
-                covariance of this relation is not defined.
+            SemanticError: the representation, by class or constraint, or the covariance is none of this relation.
         """
         if not isinstance(coord, self.coord_class):
             raise SemanticError.of(type(self).__name__, [self._no_coordinates(coord)])

@@ -151,8 +151,7 @@ class _OfFrames(_Constant):
         ``by`` is the orientation of the old reference frame relative to the new one, expressed in the new one.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference orientation frame, or the representation does not
-                allow it.
+            SemanticError: ``by`` does not end at the reference frame, or the representation does not allow it.
         """
         return result_of("change_reference_orientation_frame", self, by)
 

@@ -128,8 +128,7 @@ class SemanticAngularVelocity(_Velocity):
     def integrate(self, dt: float) -> SemanticOrientation:
         """Return how the body has turned after a time (seconds) in which its angular velocity stays the same.
 
-        It is ``([r]|C, [r]|D, [r])``: the frame of expression as it goes along with the body, relative to itself
-        before.
+        It is ``([r]|C, [r]|D, [r])``: the frame of expression, moved with the body, relative to itself before.
 
         Raises:
             SemanticError: no finite time.
@@ -183,8 +182,7 @@ class SemanticTwist(_Six, _Velocity):
     def integrate(self, dt: float) -> SemanticPose:
         """Return how the body has moved after a time (seconds) with a constant twist, as a homogeneous matrix.
 
-        For a twist ``(g|C, D, [g])`` it is the pose ``({g}|C, {g}|D, [g])``: the frame as it goes along with the body,
-        relative to where it was.
+        For a twist ``(g|C, D, [g])`` it is ``({g}|C, {g}|D, [g])``: the frame relative to where it was.
 
         Raises:
             SemanticError: its point and its frame of expression are not of one frame, or no finite time.
@@ -296,8 +294,7 @@ def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) ->
         before: a position, an orientation or a pose.
         later: the same relation later; turned by less than half a turn.
         dt: seconds. The frame of expression of a position is fixed to the reference body meanwhile.
-        screw: of a pose: whether to give the twist of the reference frame's origin in its axes, instead of the frame's
-            own.
+        screw: of a pose: whether to give the twist at the reference frame's origin in its axes, not the frame's own.
 
     Raises:
         SemanticError: the two are not the same relation, no poses between frames, or no time went by.

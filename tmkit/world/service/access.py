@@ -33,8 +33,7 @@ class ServiceLimits:
         followers: requests that wait for changes.
         kept_versions: versions that can be fetched and edited from.
         upload_bytes: size of the shapes that were sent and are in no frame yet.
-        log_bytes: size of the versions after which a log begins anew with the whole scene; eight times the size of
-            this if that is more.
+        log_bytes: size of the versions after which a log begins anew with the whole scene; at least eight times it.
     """
 
     message_bytes: int = 16_000_000

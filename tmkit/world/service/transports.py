@@ -29,8 +29,7 @@ class Transport(ABC):
         """Begin to hand requests to a server.
 
         Args:
-            handler: takes the bytes of a request, and a function that sends the answer: at once or later, from any
-                thread. It does not raise.
+            handler: takes the bytes of a request, and a function that sends the answer, from any thread.
 
         Raises:
             ServiceError: the transport cannot listen.

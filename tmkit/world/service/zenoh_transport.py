@@ -34,8 +34,7 @@ class ZenohTransport(Transport):
         settings: of zenoh's configuration, by path, such as ``{"transport/link/tls/root_ca_certificate": "ca.pem"}``.
 
     Raises:
-        ArgumentError: a name of a world with other characters than letters, digits and ``_.-``, or a setting that zenoh
-            refuses.
+        ArgumentError: a world is named by other characters than letters, digits and ``_.-``; a refused setting.
         ServiceError: the server cannot listen at the address.
         MissingExtraError: the extra ``world`` is not installed.
     """

@@ -1,30 +1,116 @@
-"""Relations as JSON: plain values with the fields of the semantics.
+"""Relations and operations by their names: operations on relations with numbers or without, and relations as JSON.
+
+The names of operations are those of the tables in the literature, ``changePoint`` as well as ``change_point``. Without
+numbers the rules alone are asked, and accept the same as with the numbers of a matrix or of a vector.
 
 ``{"rel": "Twist", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}`` is a twist without numbers; without
 ``coord`` it is its semantics alone. Numbers stand in ``values``, with the name of their representation and what that
-holds: ``"values": {"representation": "TwistVector", "vector": [...]}``. A covariance stands in ``covariance``, with the
-frame in whose axes it is.
+holds: ``"values": {"representation": "TwistVector", "vector": [...]}``. A ``covariance`` has the frame of its axes.
 
 Representations of one's own are read when their names are given: ``representations={"Cayley": Cayley}``. A dataclass is
 written by its fields; another class has ``to_json()``, which returns a dict, and a class method ``from_json(dict)``.
-
-Invariants: ``from_dict(to_dict(x))`` is ``x``, numbers included, to the last bit.
+``from_dict(to_dict(x))`` is ``x``, numbers included, to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tmkit.errors import UnknownNameError
-from tmkit.relations import representations, semantic, semantics
+from tmkit.relations import representations, rules, semantic, semantics
 from tmkit.relations.representation import Representation
-from tmkit.relations.semantic import SemanticRelation
-from tmkit.relations.semantics import Coord, Semantics, written
+from tmkit.relations.semantic import SemanticPose, SemanticRelation, differentiate
+from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, written
 from tmkit.relations.violations import SemanticError, Violation
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "inverse": rules.inverse, "inverse2": rules.inverse2, "compose": lambda x, y: rules.compose(x, y)[0],
+    "change_point": rules.change_point,
+    "change_point_body": lambda x, by: rules.change_point(x, by, keeps_body=False),
+    "change_reference_point": rules.change_ref_point,
+    "change_reference_point_body": lambda x, by: rules.change_ref_point(x, by, keeps_body=False),
+    "change_orientation_frame": rules.change_ori, "change_reference_orientation_frame": rules.change_ref_ori,
+    "change_coordinate_frame": rules.change_coord, "change_reference_body": rules.change_ref_body,
+    "change_body": rules.change_body, "integrate": rules.integrate,
+    "differentiate": lambda x, y=None: rules.differentiate(x, y), "dot": rules.dot, "pose": rules.pose_of,
+    "position": rules.position_of, "orientation": rules.orientation_of,
+}  # fmt: skip
+_ALIASES = {
+    "change_ref_point": "change_reference_point", "change_ref_point_body": "change_reference_point_body",
+    "change_orient_frame": "change_orientation_frame", "change_ori_frame": "change_orientation_frame",
+    "change_ref_orientation_frame": "change_reference_orientation_frame",
+    "change_ref_orient_frame": "change_reference_orientation_frame", "change_coord_frame": "change_coordinate_frame",
+    "change_ref_body": "change_reference_body", "power": "dot",
+}  # fmt: skip
+
+OPERATIONS = tuple(_RULES)
+"""Names of all operations; camel case and short forms (``changeRefPoint``) are understood as well."""
+
+
+def apply(op: str, *relations: Any) -> Any:
+    """Carry out an operation by its name; the result has numbers where the operands have. ``dot`` is the power in W.
+
+    Args:
+        op: the operation, one of :data:`OPERATIONS` or its name in camel case.
+        relations: the operands, all with numbers (``integrate``, ``differentiate``: and seconds), or all without.
+
+    Raises:
+        UnknownNameError: no such operation.
+        SemanticError: a rule is broken, or the operation does not exist for these relations.
+    """
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()
+    name = _ALIASES.get(name, name)
+    if name not in _RULES:
+        raise UnknownNameError.of("operation", op, OPERATIONS)
+    with_numbers = [isinstance(relation, SemanticRelation) for relation in relations]
+    if not with_numbers or not any(with_numbers):
+        return _without_numbers(name, relations)
+    if any(isinstance(relation, Coord) for relation in relations):
+        rule = "the operands have numbers, all or none"
+        kinds = " and ".join(type(relation).__name__ for relation in relations)
+        repair = "give numbers to the others, or take .coord of these"
+        raise SemanticError.of(name, [Violation(rule, kinds, repair=repair)])
+    if name == "pose":
+        return SemanticPose.of(*relations)
+    if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
+        relations = relations[::-1]  # a power is that of either order
+    first, *others = relations
+    method: Any = partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
+    if method is None or not isinstance(first, SemanticRelation):
+        _refuse(name, relations)
+    if name in ("position", "orientation"):
+        return method
+    try:
+        return method(*others)
+    except (TypeError, AttributeError) as error:  # the wrong number or kind of operands
+        if isinstance(error, SemanticError):
+            raise
+        _refuse(name, relations)
+
+
+def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
+    operands = [relation for relation in relations if not isinstance(relation, (int, float))]
+    if not operands or not isinstance(operands[0], Coord) or not all(isinstance(o, (Coord, str)) for o in operands):
+        _refuse(name, relations)
+    if name in ("position", "orientation") and not isinstance(operands[0], PoseCoord):
+        _refuse(name, relations)
+    try:
+        return _RULES[name](*operands)
+    except TypeError:  # the wrong number of operands
+        _refuse(name, relations)
+
+
+def _refuse(name: str, relations: tuple[Any, ...]) -> NoReturn:
+    coords = [one.coord if isinstance(one, SemanticRelation) else one for one in relations]
+    kinds = [f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords]
+    raise SemanticError.of(name, [Violation(f"there is no {name} of these operands", " and ".join(kinds) or "nothing")])
+
 
 _RELATIONS = (
     "Position", "Orientation", "Pose", "LinearVelocity", "AngularVelocity", "Twist", "Force", "Torque", "Wrench",
@@ -44,8 +130,7 @@ def to_dict(relation: Semantics | SemanticRelation, *, representations: Names | 
         representations: classes of representations of one's own, by their names in JSON.
 
     Raises:
-        SemanticError: a representation that is neither built-in nor a dataclass, nor has ``to_json``; or a name given
-            that is that of a built-in one.
+        SemanticError: a representation is no dataclass and has no ``to_json``; or its name is that of a built-in one.
     """
     if not isinstance(relation, SemanticRelation):
         return {"rel": relation.relation, **{name: written(getattr(relation, name)) for name in relation.fields}}
