@@ -164,6 +164,14 @@ class Plain:
         array = next(iter(vars(self).values()))
         return len(array) if 0 < self.dimensions < array.ndim else None
 
+    @property
+    def numbers(self) -> Numbers:
+        """The arrays behind it, as :mod:`tmkit.relations.representation` lists them."""
+        return self._numbers()
+
+    def _numbers(self) -> Numbers:
+        raise NotImplementedError
+
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
         """Create the representation from the numbers of its relation (:mod:`tmkit.relations.representation`).
@@ -247,9 +255,7 @@ class Vector3(Plain):
     def __init__(self, vector: ArrayLike) -> None:
         self.__dict__.update(vector=array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True))
 
-    @property
-    def numbers(self) -> Numbers:
-        """The vector."""
+    def _numbers(self) -> Numbers:
         return (self.vector,)
 
     @classmethod

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,7 @@ class PlaneSegmentation(FunctionBlock):
     Source: Fischler and Bolles, "Random sample consensus", Communications of the ACM 24, 1981.
     """
 
+    outputs: ClassVar[Mapping[str, Pattern]] = {"planes": _PLANE, "segments": _SEGMENT}
     cloud: str = field(default="cloud", kw_only=True)
     distance: float = field(default=0.01, kw_only=True)
     min_points: int = field(default=300, kw_only=True)
@@ -79,11 +81,6 @@ class PlaneSegmentation(FunctionBlock):
     def inputs(self) -> Mapping[str, Pattern]:
         """Frames with point clouds."""
         return {"cloud": Pattern([Part("cloud", [self.cloud], shape="point_cloud")])}
-
-    @property
-    def outputs(self) -> Mapping[str, Pattern]:
-        """Planes and segments."""
-        return {"planes": _PLANE, "segments": _SEGMENT}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the planes, the largest first, and the segments of all clouds.
@@ -237,6 +234,8 @@ class TableRecognition(FunctionBlock):
         up: direction against gravity, in the axes of the root.
     """
 
+    inputs: ClassVar[Mapping[str, Pattern]] = {"plane": _PLANE, "segment": _SEGMENT}
+    outputs: ClassVar[Mapping[str, Pattern]] = {"tables": Pattern([Part("table", ["table"], shape="box")])}
     size: tuple[float, float] = field(default=(0.3, 3.0), kw_only=True)
     height: tuple[float, float] = field(default=(0.3, 1.2), kw_only=True)
     tilt: float = field(default=0.1, kw_only=True)
@@ -244,16 +243,6 @@ class TableRecognition(FunctionBlock):
     min_objects: int = field(default=1, kw_only=True)
     thickness: float = field(default=0.02, kw_only=True)
     up: tuple[float, float, float] = field(default=(0.0, 0.0, 1.0), kw_only=True)
-
-    @property
-    def inputs(self) -> Mapping[str, Pattern]:
-        """Planes and segments, as :class:`PlaneSegmentation` makes them."""
-        return {"plane": _PLANE, "segment": _SEGMENT}
-
-    @property
-    def outputs(self) -> Mapping[str, Pattern]:
-        """Tables."""
-        return {"tables": Pattern([Part("table", ["table"], shape="box")])}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the tables among the planes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from tmkit.tamp.domains.problems import scene_objects
 from tmkit.world.blocks import Edit, Found, FunctionBlock, OutputFrame, newest_configuration
 
 _Spread = tuple[float, float]  # of translations and of rotations
+_Patterns = Mapping[str, Pattern]
 
 
 def newest_stamp(scene: SceneGraph, frame: str) -> float | None:
@@ -57,6 +58,7 @@ class Predictor(FunctionBlock):
         SceneError: a horizon that is not positive.
     """
 
+    outputs: ClassVar[_Patterns] = {"predictions": Pattern([Part("prediction", ["prediction"])])}  # attribute ``of``
     kind: str = field(default="movable", kw_only=True)
     horizon: float = field(default=1.0, kw_only=True)
     acceleration_noise: _Spread = field(default=(0.01, 0.01), kw_only=True)
@@ -70,11 +72,6 @@ class Predictor(FunctionBlock):
     def inputs(self) -> Mapping[str, Pattern]:
         """Frames of the class with two stamped poses."""
         return {"moving": Pattern([Part("moving", [self.kind], test=_has_two_poses)])}
-
-    @property
-    def outputs(self) -> Mapping[str, Pattern]:
-        """A frame for each, with the attribute ``of``, which is stamped."""
-        return {"predictions": Pattern([Part("prediction", ["prediction"])])}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the predictions.
@@ -140,6 +137,9 @@ class ObjectTracker(FunctionBlock):
     Source: Bar-Shalom, Li and Kirubarajan, *Estimation with applications to tracking and navigation*, 2001.
     """
 
+    outputs: ClassVar[_Patterns] = {
+        "tracks": Pattern([Part("track", ["track"])]), "new": Pattern([Part("track", ["tentative"])]),
+    }  # fmt: skip
     kind: str = field(default="detection", kw_only=True)
     gate: float = field(default=0.999, kw_only=True)
     drift: _Spread = field(default=(1e-3, 1e-2), kw_only=True)
@@ -156,11 +156,6 @@ class ObjectTracker(FunctionBlock):
     def inputs(self) -> Mapping[str, Pattern]:
         """Detections."""
         return {"detection": Pattern([Part("detection", [self.kind])])}
-
-    @property
-    def outputs(self) -> Mapping[str, Pattern]:
-        """Tracks, and those that may become some."""
-        return {name: Pattern([Part("track", [kind])]) for name, kind in (("tracks", "track"), ("new", "tentative"))}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the tracks after all looks that are newer than the last.
@@ -250,6 +245,10 @@ class OutdatedRemover(FunctionBlock):
         SceneError: an age that is no number of at least 0.
     """
 
+    inputs: ClassVar[_Patterns] = {
+        "stamped": Pattern([Part("stamped", test=lambda scene, frame: newest_stamp(scene, frame) is not None)])
+    }
+    outputs: ClassVar[_Patterns] = {}
     max_age: float = field(default=10.0, kw_only=True)
     clock: Callable[[], float] | None = field(default=None, kw_only=True)
 
@@ -257,17 +256,6 @@ class OutdatedRemover(FunctionBlock):
         super().__post_init__()
         if not self.max_age >= 0.0:
             raise SceneError(f"function block '{self.name}': max_age is at least 0, not {self.max_age}")
-
-    @property
-    def inputs(self) -> Mapping[str, Pattern]:
-        """Frames with a stamp."""
-        stamped = Part("stamped", test=lambda scene, frame: newest_stamp(scene, frame) is not None)
-        return {"stamped": Pattern([stamped])}
-
-    @property
-    def outputs(self) -> Mapping[str, Pattern]:
-        """None."""
-        return {}
 
     def is_editable(self, scene: SceneGraph, frame: str) -> bool:
         """Return whether a frame is below the input hook.
@@ -326,19 +314,11 @@ class StatePublisher(FunctionBlock):
         q: (n_joints,) the configuration where joints have no histories; the zero configuration if omitted.
     """
 
+    inputs: ClassVar[_Patterns] = {}
+    outputs: ClassVar[_Patterns] = {}
     domain: PlanningDomain = field(kw_only=True)
     on_state: Callable[[tuple[str, ...]], None] | None = field(default=None, kw_only=True)
     q: tuple[float, ...] | None = field(default=None, kw_only=True)
-
-    @property
-    def inputs(self) -> Mapping[str, Pattern]:
-        """None: it depends on the whole version."""
-        return {}
-
-    @property
-    def outputs(self) -> Mapping[str, Pattern]:
-        """None: it makes no frames."""
-        return {}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
         """Return the edit that sets the facts.

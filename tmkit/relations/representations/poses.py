@@ -54,9 +54,7 @@ class RotationMatrix(Multiplied):
     def __init__(self, matrix: ArrayLike) -> None:
         object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(Q,)``."""
+    def _numbers(self) -> Numbers:
         return (self.matrix,)
 
     @classmethod
@@ -77,9 +75,7 @@ class UnitQuaternion(Multiplied):
     def __init__(self, quat_xyzw: ArrayLike) -> None:
         object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(Q,)``."""
+    def _numbers(self) -> Numbers:
         return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
 
     @classmethod
@@ -111,9 +107,7 @@ class EulerAngles(Multiplied):
             raise SemanticError.of("Euler angles", [Violation(rule, repr(sequence))])
         self.__dict__.update(angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(Q,)``."""
+    def _numbers(self) -> Numbers:
         return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
 
     @classmethod
@@ -136,9 +130,7 @@ class RotationVector(Vector3):
     unit = "rad"
     called = "rotation vector"
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(Q,)``."""
+    def _numbers(self) -> Numbers:
         return (frozen(rotations().from_rotvec(np.array(self.vector)).as_matrix()),)
 
     @classmethod
@@ -162,9 +154,7 @@ class AxisAngle(Plain):
     def __init__(self, axis: ArrayLike, angle: float) -> None:
         self.__dict__.update(axis=unit_vector(axis, 3, "axis"), angle=float(array_of(angle, (), "angle", unit="rad")))
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(Q,)``."""
+    def _numbers(self) -> Numbers:
         return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
 
     @classmethod
@@ -215,9 +205,7 @@ class HomogeneousMatrix(FrameToFrame):
             raise SemanticError.of("homogeneous matrix", [Violation("its last row is 0 0 0 1", row)])
         object.__setattr__(self, "matrix", made)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(p, Q)``."""
+    def _numbers(self) -> Numbers:
         return self.matrix[..., :3, 3], self.matrix[..., :3, :3]
 
     @classmethod
@@ -249,9 +237,7 @@ class VectorAndMatrix(Multiplied):
         object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
         _require_alike(self.vector, self.matrix[..., 0])
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(p, Q)``."""
+    def _numbers(self) -> Numbers:
         return self.vector, self.matrix
 
     @classmethod
@@ -296,9 +282,7 @@ class VectorAndQuaternion(Multiplied):
         """The same as a :class:`tmkit.Pose`."""
         return Pose(self.vector, self.quat_xyzw)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(p, Q)``."""
+    def _numbers(self) -> Numbers:
         return self.vector, frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix())
 
     @classmethod
@@ -323,9 +307,7 @@ class VectorAndRotationVector(Plain):
         object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
         object.__setattr__(self, "rotation", array_of(rotation, (3,), "rotation vector", unit="rad"))
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(p, Q)``."""
+    def _numbers(self) -> Numbers:
         return self.vector, frozen(rotations().from_rotvec(np.array(self.rotation)).as_matrix())
 
     @classmethod
@@ -353,9 +335,7 @@ class DualQuaternion(FrameToFrame):
         which = "real and dual part of a unit dual quaternion"
         require_orthogonal(self.real, self.dual, which=which, what="dual quaternion")
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(p, Q)``."""
+    def _numbers(self) -> Numbers:
         conjugate = self.real * [-1.0, -1.0, -1.0, 1.0]
         turned = rotations().from_quat(np.array(self.real)).as_matrix()
         return frozen(2.0 * quaternion_product(self.dual, conjugate)[:3]), frozen(turned)
@@ -399,9 +379,7 @@ class FiniteScrew(OfFrames):
         """The point (3,) of the axis that is nearest to the reference point."""
         return frozen(np.cross(self.direction, self.moment))
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(p, Q)``."""
+    def _numbers(self) -> Numbers:
         turned = rotations().from_rotvec(self.direction * self.angle).as_matrix()
         return frozen(self.point - turned @ self.point + self.displacement * self.direction), frozen(turned)
 

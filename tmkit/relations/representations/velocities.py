@@ -65,9 +65,7 @@ class Vector6(Plain):
         parts = zip((first, second), cls.units, strict=True)
         return cls.of(tuple(array_of(part, (3,), cls.relation, unit=unit) for part, unit in parts))
 
-    @property
-    def numbers(self) -> Numbers:
-        """The two halves."""
+    def _numbers(self) -> Numbers:
         first, second = self.halves
         return self.vector[..., first], self.vector[..., second]
 
@@ -111,9 +109,7 @@ class Line(Plain):
         """The point (3,) of the axis nearest to the point of the relation, relative to it."""
         return frozen(np.cross(self.direction, self.moment))
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(v, w)`` or ``(f, t)``."""
+    def _numbers(self) -> Numbers:
         bound, free = (self.about, self.along) if self.is_turn else (self.along, self.about)
         line, other = frozen(bound * self.direction), frozen(free * self.direction + bound * self.moment)
         return (other, line) if self.is_turn else (line, other)
@@ -259,9 +255,7 @@ class RotationMatrixRate(_Rate):
         object.__setattr__(self, "coord_of", coord_of)
         _require_skew(self.rate @ self.matrix.T, self.what)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(w,)``."""
+    def _numbers(self) -> Numbers:
         return (_unskew(self.rate @ self.matrix.T),)
 
     @classmethod
@@ -293,9 +287,7 @@ class QuaternionRate(_Rate):
         which = "a unit quaternion and its derivative"
         require_orthogonal(self.quat_xyzw, self.rate_xyzw, which=which, what=self.what)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(w,)``."""
+    def _numbers(self) -> Numbers:
         return (frozen(2.0 * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]),)
 
     @classmethod
@@ -324,9 +316,7 @@ class EulerAngleRates(_Rate):
     def __init__(self, angles: EulerAngles, rates: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
         self.__dict__.update(angles=angles, rates=array_of(rates, (3,), self.what, unit="rad/s"), coord_of=coord_of)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(w,)``."""
+    def _numbers(self) -> Numbers:
         return (frozen(_rate_axes(self.angles) @ self.rates),)
 
     @classmethod
@@ -368,9 +358,7 @@ class PoseMatrixRate(_Rate):
             if broken:
                 raise SemanticError.of(self.what, broken)
 
-    @property
-    def numbers(self) -> Numbers:
-        """``(v, w)``."""
+    def _numbers(self) -> Numbers:
         return self.rate[:3, 3], _unskew(self.rate[:3, :3] @ self.matrix[:3, :3].T)
 
     @classmethod
