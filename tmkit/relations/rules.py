@@ -1,7 +1,16 @@
-"""The rules of inverses and compositions, of the parts of a pose, of integration, differentiation and power.
+"""The operations on relations as rules: the preconditions of an operation, and the semantics of its result.
+
+Each function takes coordinates (what is related to what, and the frame of expression) and returns those of the result;
+no numbers are needed. It collects every broken rule and raises one :class:`SemanticError`, unless checks are off.
+
+Source: De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013, whose tables give the operations on
+positions, orientations, poses and velocities. Forces, torques and wrenches stand to them as angular velocities, linear
+velocities and twists do; what is different is said in its place.
 
 *Order of operands*: ``compose`` chains, whichever operand comes first. Where only one order fits, it is that one; where
 both do (a pose and its way back), the order of the arguments counts. Forces on one body are added, not chained.
+
+Invariants: functions of their arguments; a result has the class of the operand that it is made from.
 """
 
 from __future__ import annotations
@@ -12,12 +21,19 @@ from typing import Any, NoReturn, TypeVar
 from tmkit.relations import semantics as sem
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
-MATRIX_LIKE = (sem.OrientationCoord, sem.PoseCoord)
-CHANGE_COORD = "express both in one frame with change_coordinate_frame"
-CHANGE_POINT = "change the point of one with change_point"
+_MATRIX_LIKE = (sem.OrientationCoord, sem.PoseCoord)
+_CHAINED = (
+    sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord, sem.LinearVelocityCoord, sem.AngularVelocityCoord,
+    sem.TwistCoord,
+)  # fmt: skip
+_ADDED = (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)
+_CHANGE_COORD = "express both in one frame with change_coordinate_frame"
+_CHANGE_POINT = "change the point of one with change_point"
+_FREE_OF: dict[type, Any] = {sem.LinearVelocityCoord: sem.AngularVelocityCoord, sem.TorqueCoord: sem.ForceCoord}
+_Coord = TypeVar("_Coord", bound=sem.Semantics)
 
 
-class Check:
+class _Check:
     """Collects the broken rules of one operation."""
 
     def __init__(self, operation: str, *operands: Any) -> None:
@@ -52,46 +68,37 @@ def _call(operation: str, operands: Sequence[object]) -> str:
     return f"{operation}({', '.join(map(repr, operands))})"
 
 
-def unfit(operation: str, *operands: object) -> NoReturn:
+def _unfit(operation: str, *operands: object) -> NoReturn:
     """Raise the error of an operation that is not defined for its operands."""
     kinds = " and ".join(getattr(operand, "relation", type(operand).__name__) for operand in operands)
     violation = Violation(f"there is no {operation} for these relations", kinds)
     raise SemanticError.of(_call(operation, operands), [violation])
 
 
-def require_matrix(check: Check, x: Any, coord: str, ref_ori: str) -> None:
+def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
     """Require what becomes of a rotation matrix to be expressed in its reference orientation frame, as matrices are."""
-    if isinstance(x, MATRIX_LIKE) and x.coord == x.ref_ori:
+    if isinstance(x, _MATRIX_LIKE) and x.coord == x.ref_ori:
         rule = "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference orientation frame"
         free = "a representation that allows it (a rotation vector)"
         repair = f"use inverse2, change_reference_orientation_frame, or {free}"
         check.same(coord, ref_ori, rule, ("coordinate frame", "reference orientation frame"), repair)
 
 
-def require_own_reference(check: Check, x: Any, which: str) -> None:
+def _require_own_reference(check: _Check, x: Any, which: str) -> None:
     """Require an orientation or pose to be expressed in its reference orientation frame; ``which`` operand it is."""
     what, repair = ("coordinate frame", "reference orientation frame"), "express it there with change_coordinate_frame"
     check.same(x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair)
-
-
-_Coord = TypeVar("_Coord", bound=sem.Semantics)
-
-_CHAINED = (
-    sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord, sem.LinearVelocityCoord, sem.AngularVelocityCoord,
-    sem.TwistCoord,
-)  # fmt: skip
-_ADDED = (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)
 
 
 def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
     """Return the coordinates of the inverse, expressed in the same frame; velocities and torques keep their point."""
     c: Any = x
     if not isinstance(x, (*_CHAINED, *_ADDED)):
-        unfit("inverse", x)
+        _unfit("inverse", x)
     result: Any = c._of(*(getattr(c, _other_side(name, c.fields)) for name in c.fields))
-    if is_matrix is not False and isinstance(x, MATRIX_LIKE):
-        check = Check("inverse", x)
-        require_matrix(check, x, result.coord, result.ref_ori)
+    if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
+        check = _Check("inverse", x)
+        _require_matrix(check, x, result.coord, result.ref_ori)
         check.done()
     made: _Coord = result
     return made
@@ -106,10 +113,10 @@ def _other_side(name: str, fields: tuple[str, ...]) -> str:
 def inverse2(x: _Coord) -> _Coord:
     """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame."""
     c: Any = x
-    if not isinstance(x, MATRIX_LIKE):
-        unfit("inverse2", x)
-    check = Check("inverse2", x)
-    require_own_reference(check, c, "the operand")
+    if not isinstance(x, _MATRIX_LIKE):
+        _unfit("inverse2", x)
+    check = _Check("inverse2", x)
+    _require_own_reference(check, c, "the operand")
     check.done()
     if isinstance(x, sem.OrientationCoord):
         made: _Coord = c._of(c.ref_ori, c.ref_body, c.ori, c.body, c.ori)
@@ -124,14 +131,14 @@ def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, 
     Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both orders are refused.
     """
     if type(x) is not type(y):
-        unfit("compose", x, y)
+        _unfit("compose", x, y)
     if isinstance(x, _ADDED):
         return _added(x, y), False
     if not isinstance(x, _CHAINED):
-        unfit("compose", x, y)
+        _unfit("compose", x, y)
     if not checks_are_on():
         return _chained(x, y), False
-    forwards, backwards = chain_check(x, y), chain_check(y, x)
+    forwards, backwards = _chain_check(x, y), _chain_check(y, x)
     if not forwards.broken:
         if is_settled and not backwards.broken:
             sides = f"{y!r} relative to its reference and back"
@@ -144,27 +151,27 @@ def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, 
     return _chained(y, x), True
 
 
-def chain_check(x: Any, y: Any) -> Check:
+def _chain_check(x: Any, y: Any) -> _Check:
     """Return the check of the rules of a composition: the reference of the first is the target of the second."""
-    check = Check("compose", x, y)
+    check = _Check("compose", x, y)
     if isinstance(x, (sem.PositionCoord, sem.PoseCoord)):
         what = ("reference point of the first", "point of the second")
         check.same(x.ref_point, y.point, "the reference point of one is the point of the other", what)
-    if isinstance(x, MATRIX_LIKE):
+    if isinstance(x, _MATRIX_LIKE):
         what = ("reference orientation frame of the first", "orientation frame of the second")
         rule = "the reference orientation frame of one is the orientation frame of the other"
         check.same(x.ref_ori, y.ori, rule, what)
     if isinstance(x, (sem.LinearVelocityCoord, sem.TwistCoord)):
-        check.alike("point", "velocities are composed at one point", CHANGE_POINT)
+        check.alike("point", "velocities are composed at one point", _CHANGE_POINT)
     what = ("reference body of the first", "body of the second")
-    turned = "inverse2" if isinstance(x, MATRIX_LIKE) else "inverse"
+    turned = "inverse2" if isinstance(x, _MATRIX_LIKE) else "inverse"
     repair = f"compose with what lies between them first, or turn one round with {turned}"
     check.same(x.ref_body, y.body, "the reference body of one is the body of the other", what, repair)
     if isinstance(x, sem.PoseCoord) or (isinstance(x, sem.OrientationCoord) and x.coord != y.coord):
-        require_own_reference(check, x, "the first operand")
-        require_own_reference(check, y, "the second operand")
+        _require_own_reference(check, x, "the first operand")
+        _require_own_reference(check, y, "the second operand")
     elif not isinstance(x, sem.OrientationCoord):
-        check.alike("coord", "both are expressed in one frame", CHANGE_COORD)
+        check.alike("coord", "both are expressed in one frame", _CHANGE_COORD)
     return check
 
 
@@ -182,12 +189,12 @@ def _chained(x: Any, y: Any) -> Any:
 
 def _added(x: Any, y: Any) -> Any:
     """Return the coordinates of the resultant of two forces, torques or wrenches on one body."""
-    check = Check("compose", x, y)
+    check = _Check("compose", x, y)
     check.alike("body", "forces that are added act on one body")
     check.alike("ref_body", "forces that are added are exerted by one body")
     if not isinstance(x, sem.ForceCoord):
-        check.alike("point", "moments are added about one point", CHANGE_POINT)
-    check.alike("coord", "both are expressed in one frame", CHANGE_COORD)
+        check.alike("point", "moments are added about one point", _CHANGE_POINT)
+    check.alike("coord", "both are expressed in one frame", _CHANGE_COORD)
     check.done()
     return x
 
@@ -205,12 +212,12 @@ def orientation_of(x: sem.PoseCoord) -> sem.OrientationCoord:
 def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> sem.PoseCoord:
     """Return the coordinates of the pose made of a position and an orientation of the same bodies in the same frame."""
     if not isinstance(position, sem.PositionCoord) or not isinstance(orientation, sem.OrientationCoord):
-        unfit("pose", position, orientation)
+        _unfit("pose", position, orientation)
     p, o = position, orientation
-    check, sides = Check("pose", p, o), ("position", "orientation")
+    check, sides = _Check("pose", p, o), ("position", "orientation")
     check.alike("body", "both are of one body", sides=sides)
     check.alike("ref_body", "both are relative to one body", sides=sides)
-    check.alike("coord", "both are expressed in one frame", CHANGE_COORD, sides)
+    check.alike("coord", "both are expressed in one frame", _CHANGE_COORD, sides)
     check.done()
     return sem.PoseCoord._of(p.point, o.ori, p.body, p.ref_point, o.ref_ori, p.ref_body, p.coord)
 
@@ -224,7 +231,7 @@ def integrate(x: sem.Coord) -> sem.Coord:
     """
     if isinstance(x, sem.TwistCoord):
         if x.point != x.coord:
-            check = Check("integrate", x)
+            check = _Check("integrate", x)
             repair = "change the point with change_point, or the frame with change_coordinate_frame"
             rule = "point and coordinate frame of a twist that is integrated are of one frame"
             check.same(x.point, x.coord, rule, ("point", "coordinate frame"), repair)
@@ -233,7 +240,7 @@ def integrate(x: sem.Coord) -> sem.Coord:
     if isinstance(x, sem.AngularVelocityCoord):
         return sem.OrientationCoord._of(x.coord, x.body, x.coord, x.ref_body, x.coord)
     if not isinstance(x, sem.LinearVelocityCoord):
-        unfit("integrate", x)
+        _unfit("integrate", x)
     return sem.PositionCoord._of(x.point, x.body, x.point, x.ref_body, x.coord)
 
 
@@ -248,8 +255,8 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
     """
     y = x if y is None else y
     if type(x) is not type(y) or not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
-        unfit("differentiate", x, y)
-    check = Check("differentiate", x, y)
+        _unfit("differentiate", x, y)
+    check = _Check("differentiate", x, y)
     for name in x.fields:
         left, right = getattr(x, name), getattr(y, name)
         check.same(left, right, "both are the same relation", (f"{name} of the first", f"{name} of the second"))
@@ -259,7 +266,7 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
         what = ("reference point", "reference orientation frame")
         check.same(x.ref_point, x.ref_ori, "a pose that is differentiated is relative to a frame", what)
     if not isinstance(x, sem.PositionCoord):
-        require_own_reference(check, x, "the relation")
+        _require_own_reference(check, x, "the relation")
     check.done()
     if isinstance(x, sem.PositionCoord):
         return sem.LinearVelocityCoord._of(x.point, x.body, x.ref_body, x.coord)
@@ -270,12 +277,164 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
 
 
 def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
-    """Check that a wrench and a twist, in either order, have a power: the same point, bodies and coordinate frame."""
+    """_Check that a wrench and a twist, in either order, have a power: the same point, bodies and coordinate frame."""
     if isinstance(wrench, sem.TwistCoord) and isinstance(twist, sem.WrenchCoord):
         wrench, twist = twist, wrench
     if not isinstance(wrench, sem.WrenchCoord) or not isinstance(twist, sem.TwistCoord):
-        unfit("dot", wrench, twist)
-    check = Check("dot", wrench, twist)
-    for name, repair in {"point": CHANGE_POINT, "body": "", "ref_body": "", "coord": CHANGE_COORD}.items():
+        _unfit("dot", wrench, twist)
+    check = _Check("dot", wrench, twist)
+    for name, repair in {"point": _CHANGE_POINT, "body": "", "ref_body": "", "coord": _CHANGE_COORD}.items():
         check.alike(name, f"both have one {sem.LABELS[name]}", repair, ("wrench", "twist"))
     check.done()
+
+
+def change_point(
+    x: _Coord, by: sem.PositionCoord, free: sem.AngularVelocityCoord | sem.ForceCoord | None = None, *,
+    keeps_body: bool = True,
+) -> _Coord:  # fmt: skip
+    """Return the coordinates with another point, of the same body or of one rigidly joined to it (not checked)."""
+    c: Any = x
+    operation = "change_point" if keeps_body else "change_point_body"
+    movable: tuple[type, ...] = (sem.PositionCoord, sem.TwistCoord)
+    if keeps_body:
+        movable += (sem.PoseCoord, sem.LinearVelocityCoord, sem.TorqueCoord, sem.WrenchCoord)
+    if not isinstance(x, movable) or not isinstance(by, sem.PositionCoord):
+        _unfit(operation, x, by)
+    if free is not None and not isinstance(x, (sem.LinearVelocityCoord, sem.TorqueCoord)):
+        _unfit(operation, x, by, free)
+    operands = (x, by) if free is None else (x, by, free)
+    check = _Check(operation, *operands)
+    wants = _FREE_OF.get(type(x))
+    if wants is not None and not isinstance(free, wants):
+        rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
+        check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
+    repair = "give the position of the new point relative to the old one"
+    check.step("ref_point", "point", "the change begins at the point", repair)
+    check.step("ref_body", "body", "the old point is on the body")
+    if keeps_body:
+        repair = "use change_point_body for a body that is rigidly joined"
+        check.step("body", "body", "the new point is on the same body", repair)
+    _require_same_axes(check, by, c)
+    if wants is not None and isinstance(free, wants):
+        name = wants.relation
+        check.same(free.body, c.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
+        what = (f"reference body of the {name}", "reference body")
+        check.same(free.ref_body, c.ref_body, f"the {name} is relative to the same body", what)
+        what = (f"coordinate frame of the {name}", "coordinate frame")
+        check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, _CHANGE_COORD)
+    check.done()
+    return x._replaced(point=by.point, body=c.body if keeps_body else by.body)
+
+
+def change_ref_point(x: _Coord, by: sem.PositionCoord, *, keeps_body: bool = True) -> _Coord:
+    """Return the coordinates relative to another point; ``by`` is the old reference point relative to it."""
+    c: Any = x
+    operation = "change_reference_point" if keeps_body else "change_reference_point_body"
+    kinds = (sem.PositionCoord, sem.PoseCoord) if keeps_body else sem.PositionCoord
+    if not isinstance(x, kinds) or not isinstance(by, sem.PositionCoord):
+        _unfit(operation, x, by)
+    check = _Check(operation, x, by)
+    check.step("point", "ref_point", "the change ends at the reference point", "turn the change round with inverse")
+    check.step("body", "ref_body", "the old reference point is on the reference body")
+    if keeps_body:
+        repair = "use change_reference_point_body for a body that is rigidly joined"
+        check.step("ref_body", "ref_body", "the new reference point is on the same body", repair)
+    _require_same_axes(check, by, c)
+    check.done()
+    made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=c.ref_body if keeps_body else by.ref_body)
+    return made
+
+
+def change_ori(x: _Coord, by: sem.OrientationCoord) -> _Coord:
+    """Return the coordinates with another orientation frame; ``by`` is that relative to the old one."""
+    c: Any = x
+    if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
+        _unfit("change_orientation_frame", x, by)
+    check = _Check("change_orientation_frame", x, by)
+    repair = "give the orientation of the new frame relative to the old one"
+    check.step("ref_ori", "ori", "the change begins at the orientation frame", repair)
+    check.step("ref_body", "body", "the old orientation frame is on the body")
+    check.step("body", "body", "the new orientation frame is on the same body")
+    _require_own_reference(check, by, "the change")
+    _require_own_reference(check, c, "the relation")
+    check.done()
+    made: _Coord = c._replaced(ori=by.ori)
+    return made
+
+
+def change_ref_ori(x: _Coord, by: sem.OrientationCoord) -> _Coord:
+    """Return the coordinates relative to, and in, another frame; ``by`` is the old one relative to it."""
+    c: Any = x
+    if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
+        _unfit("change_reference_orientation_frame", x, by)
+    check = _Check("change_reference_orientation_frame", x, by)
+    repair = "turn the change round with inverse2"
+    check.step("ori", "ref_ori", "the change ends at the reference orientation frame", repair)
+    check.step("body", "ref_body", "the old reference frame is on the reference body")
+    check.step("ref_body", "ref_body", "the new reference frame is on the same body")
+    _require_own_reference(check, by, "the change")
+    _require_own_reference(check, c, "the relation")
+    check.done()
+    made: _Coord = c._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
+    return made
+
+
+def change_coord(x: _Coord, by: sem.OrientationCoord, *, is_matrix: bool | None = None) -> _Coord:
+    """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
+    c: Any = x
+    if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
+        _unfit("change_coordinate_frame", x, by)
+    check = _Check("change_coordinate_frame", x, by)
+    what = ("it refers to", "the coordinate frame is")
+    repair = "give the orientation of the old coordinate frame relative to the new one"
+    check.same(by.ori, c.coord, "the change begins at the coordinate frame", what, repair)
+    _require_own_reference(check, by, "the change")
+    if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
+        _require_matrix(check, x, by.ref_ori, c.ref_ori)
+    check.done()
+    return x._replaced(coord=by.ref_ori)
+
+
+def change_ref_body(x: _Coord, by: sem.Coord | str) -> _Coord:
+    """Return the coordinates relative to another body, by a velocity of the old one or what joins the two."""
+    c: Any = x
+    if isinstance(x, (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)):
+        _unfit("change_reference_body", x, by)
+    if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(by) is type(x):
+        check = _chain_check(x, by)
+        check.operation = "change_reference_body"
+        check.done()
+        made: _Coord = c._replaced(ref_body=by.ref_body)
+        return made
+    return x._replaced(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
+
+
+def change_body(x: _Coord, by: sem.Coord | str) -> _Coord:
+    """Return the coordinates as those of another body, rigidly joined by ``by`` to the old one."""
+    c: Any = x
+    if not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
+        _unfit("change_body", x, by)
+    made: _Coord = c._replaced(body=_joined_to("change_body", x, c.body, by, "body"))
+    return made
+
+
+def _require_same_axes(check: _Check, by: sem.PositionCoord, c: Any) -> None:
+    """Require a step to be expressed in the axes of the relation that it changes."""
+    what = ("coordinate frame of the change", "coordinate frame")
+    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, _CHANGE_COORD)
+
+
+def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
+    """Return the body that is joined to another, by name or by a relation between the two."""
+    if isinstance(by, str):
+        return sem.BODY.read(by)[0]
+    if not isinstance(by, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
+        _unfit(operation, x, by)
+    if by.body == body:
+        return by.ref_body
+    if by.ref_body != body:
+        check = _Check(operation, x, by)
+        sides = f"it joins {by.body} and {by.ref_body}", f"the {what} is {body}"
+        check.broken.append(Violation(f"the constant relation is one of the {what}", *sides))
+        check.done()
+    return by.body
