@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from support.motion_limits import limit_shares
 
 from tmkit.errors import ConfigurationError
 from tmkit.motion import TimedPath, time_path
+from tmkit.motion.timing import blend_path, restored_path
 
 Array = NDArray[np.float64]
 
@@ -91,6 +93,20 @@ def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
     first, second = (time_path(path, speeds, acceleration_limits=accelerations, rate=50.0) for _ in range(2))
     assert first.positions.tobytes() == second.positions.tobytes()
     assert first.velocities.tobytes() == second.velocities.tobytes()
+
+
+@settings(max_examples=scaled_examples(0.3))
+@given(paths(), st.sampled_from([0.0, 0.02]))
+def test_a_motion_is_restored_from_its_numbers(given_path: tuple[Array, Array, Array], deviation: float) -> None:
+    """Points, widths, speeds and means have all of a motion, bit for bit, after a way through text."""
+    path, speeds, accelerations = given_path
+    made = blend_path(path, speeds, acceleration_limits=accelerations, deviation=deviation)
+    parts = zip(made.rows, made.parts, strict=True)
+    text = json.dumps([(row, part.widths.tolist(), part.speed.tolist(), part.mean) for row, part in parts])
+    read = [(row, np.array(widths), np.array(speed), mean) for row, widths, speed, mean in json.loads(text)]
+    again, times = restored_path(path, read), np.linspace(-0.1, made.duration + 0.1, 200)
+    for one, other in zip(made.sample(times), again.sample(times), strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 def timed(path: Any, *, rate: float = 100.0, deviation: Any = 0.02) -> TimedPath:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,11 +16,12 @@ import pytest
 from support.golden_plans import PLANS
 from support.motion_limits import MotionLog, motions_of, plan_torque_shares, run_shares
 
-from tmkit.errors import ConfigurationError
+import tmkit as tk
+from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.formats import scene_to_dict
 from tmkit.graph import Inertia, SceneGraph
 from tmkit.motion import CollisionRules
-from tmkit.plans import Plan, SegmentKind, TimedMotion, plan_from_dict, plan_to_dict
+from tmkit.plans import Plan, SegmentKind, TimedMotion, plan_from_dict, plan_motions, plan_to_dict
 
 NAMES = ("blocks-panda", "drawer", "handover", "kitchen", "pour")
 CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}  # row of a path at which the tool is in contact
@@ -68,7 +73,7 @@ def test_no_sample_exceeds_an_effort_limit(name: str) -> None:
 
 def with_mass(plan: Plan, mass: float, *, effort: float) -> Plan:
     """Return a plan whose blocks have a mass, of an arm whose second joint gives so much."""
-    document, scene = plan_to_dict(plan), plan.scene
+    document, scene = plan_to_dict(plan, with_timing=False), plan.scene
     for block in scene.frames_of_class("block"):
         scene = scene.set_inertia(block, Inertia(mass, matrix=mass * 4e-4 * np.eye(3)))
     document["scene"] = scene_to_dict(scene)
@@ -148,6 +153,81 @@ def test_the_tool_moves_straight_near_contacts(name: str) -> None:
                 assert pose.distance(contact)[1] <= 0.021
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_of_a_plan_has_its_motions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read has the same samples, bit for bit, at any rate, without timing; the checker finds nothing wrong."""
+    plan = plan_of(name)
+    loaded = plan_from_dict(json.loads(json.dumps(plan_to_dict(plan))))
+    monkeypatch.setattr("tmkit.plans.motion_timing.blend_run", None)
+    for one, other in zip(motions_of(plan, rate=123.0).motions, motions_of(loaded, rate=123.0).motions, strict=True):
+        for kind in ("positions", "velocities", "accelerations"):
+            assert getattr(one.timed, kind).tobytes() == getattr(other.timed, kind).tobytes()
+    assert [motion.straight for motion in plan_motions(plan)] == [motion.straight for motion in plan_motions(loaded)]
+    assert tk.validate_plan(loaded).problems == ()
+
+
+def test_straight_lines_are_where_contacts_are() -> None:
+    """Before and after each hand acts, and nowhere else, there are seconds in which the tool moves straight."""
+    plan = plan_of("blocks-panda")
+    for motion in plan_motions(plan):
+        for (step, index), end, bounds in zip(motion.segments, motion.ends, motion.straight, strict=True):
+            kind = plan.steps[step - 1].segments[index - 1].kind.value
+            assert (bounds is None) == (kind not in CONTACT)
+            if bounds is not None:
+                assert bounds[1] - bounds[0] > 0.1
+                assert (bounds[1] == end) == (CONTACT[kind] == -1)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda motion: _faster(motion), r"joint 'panda_joint\d' takes 1\.\d+ of its limit of speed"),
+        (lambda motion: _scaled(motion, "widths", 40.0), "expected|it leaves its path|straight line"),
+        (lambda motion: motion["straight"].__setitem__(-1, None), "near a contact at other times than it has"),
+        (lambda motion: motion["ends"].__setitem__(0, 0.5 * motion["ends"][0]), "do not end where its path has them"),
+        (lambda motion: motion["ends"].append(9.0), r"timing\[0\]\.ends: expected 2 rising numbers up to"),
+        (lambda motion: motion["straight"].pop(), r"timing\[0\]\.straight: expected 2 items, received 1"),
+        (lambda motion: motion["segments"].reverse(), r"timing\[0\]\.segments: expected \[\[1, 1\], \[1, 2\]\]"),
+        (lambda motion: motion["parts"][0]["speeds"].pop(), r"parts: expected \d+ speeds, 0 at both ends and positive"),
+        (lambda motion: motion["parts"][0]["widths"].pop(), r"parts: from point 0 on, expected a positive width"),
+        (lambda motion: motion["parts"][0].update(mean=0.0), r"timing\[0\]\.parts: .* and a positive mean"),
+        (lambda motion: motion["parts"][0].update(point=1), r"timing\[0\]\.parts: its motion does not begin where"),
+        (lambda motion: _scaled(motion, "speeds", 1e-9), r"timing\[0\]\.parts: its motion takes"),
+        (lambda motion: motion.update(rows=1), "unknown key 'rows'"),
+    ],
+)  # fmt: skip
+def test_a_timing_that_does_not_fit_is_found(edit: Callable[[Any], object], message: str) -> None:
+    """The reader refuses what is no timing of its path; the checker names what a motion does not keep."""
+    document = json.loads(json.dumps(plan_to_dict(plan_of("blocks-panda"))))
+    edit(document["timing"][0])
+    try:
+        found = " ".join(tk.validate_plan(plan_from_dict(document)).problems)
+    except PlanFileError as error:
+        found = str(error)
+    assert re.search(message, found)
+
+
+def _scaled(motion: dict[str, Any], key: str, factor: float) -> None:
+    for part in motion["parts"]:
+        part[key] = [factor * value for value in part[key]]
+
+
+def _faster(motion: dict[str, Any]) -> None:
+    """Run along the path at the root of twice the speed."""
+    mean = motion["parts"][0]["mean"]
+    _scaled(motion, "speeds", math.sqrt(2.0))
+    motion["ends"] = [mean + (end - mean) / math.sqrt(2.0) for end in motion["ends"]]
+
+
+def test_a_timing_for_another_load_is_found() -> None:
+    """The motion of a light block with a heavy one exceeds an effort limit."""
+    document = plan_to_dict(with_mass(plan_of("blocks-panda"), 0.1, effort=46.0))
+    heavy = plan_to_dict(with_mass(plan_of("blocks-panda"), 3.0, effort=46.0), with_timing=False)
+    found = tk.validate_plan(plan_from_dict({**heavy, "timing": document["timing"], "version": 4})).problems
+    assert len(found) == 1
+    assert re.search(r"step 1, lift, on: joint 'panda_joint2' takes 1\.0\d+ of its limit of effort", found[0])
+
+
 def test_timing_opens_no_socket_and_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is computed elsewhere; the same plan has the same motions, bit for bit."""
 
@@ -156,7 +236,7 @@ def test_timing_opens_no_socket_and_is_repeatable(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "create_connection", refused)
-    first, second = log_of("blocks-panda"), motions_of(plan_of("blocks-panda"))
+    first, second = log_of("blocks-panda"), motions_of(replace(plan_of("blocks-panda")))
     for one, other in zip(first.motions, second.motions, strict=True):
         assert one.timed.positions.tobytes() == other.timed.positions.tobytes()
         assert one.timed.accelerations.tobytes() == other.timed.accelerations.tobytes()

@@ -84,6 +84,16 @@ def test_saving_what_was_loaded_gives_the_same_bytes(plan: Plan, panda_file: Pat
         assert (tmp_path / "two.json").read_bytes() == path.read_bytes()
 
 
+def test_a_file_without_timing_is_read_and_gets_it_when_saved(plan: Plan, tmp_path: Path) -> None:
+    """Files of version 3 had none."""
+    old = plan_to_dict(plan, with_timing=False)
+    assert old["version"] == 3
+    assert "timing" not in old
+    tk.save_plan(plan_from_dict(old), tmp_path / "plan.json")
+    assert json.loads((tmp_path / "plan.json").read_text()) == plan_to_dict(plan)
+    assert plan_to_dict(plan)["version"] == 4
+
+
 def test_an_empty_plan_has_a_file_too(tmp_path: Path) -> None:
     """A plan without steps comes back and holds."""
     result = tk.plan(blocks_scene({"a": (0, 0)}, table=0.2), goal="(handempty)", robot=GANTRY)

@@ -312,7 +312,7 @@ def _row_of(answer: PlanResult | Plan | None) -> Row:
             "constraints": answer.statistics.constraints, "task_seconds": answer.statistics.task_seconds,
         }  # fmt: skip
     if found is not None:
-        document = plan_to_dict(found, with_scene=False)
+        document = plan_to_dict(found, with_scene=False, with_timing=False)
         row |= {
             "cost": float(found.cost), "path_length": float(found.path_length),
             "plan": json.dumps(document, sort_keys=True, allow_nan=False, ensure_ascii=False),

@@ -166,7 +166,7 @@ def blended_motion(
         widths: (k,) half width of the mean along the path at each point; those of the ends do not count.
         torques: what the motors give besides.
     """
-    path = _rounded(polyline, widths)
+    path = rounded_path(polyline, widths)
     s, q, _ = path
     pieces, scale = _quintics(s, q), np.ones(len(s) - 1)
     rows: tuple[_Array, ...] = (np.zeros((len(s), 0)),) * 4
@@ -178,7 +178,7 @@ def blended_motion(
             excess = _excess(s, pieces[:, :, :-1], squares, speeds, share * accelerations)
             allowed = allowed / excess[:, None]
         speed = np.sqrt(squares / (_RESERVE * np.max(excess)))
-        return timed_motion(polyline, widths, path, pieces, speed, 2.0 * share * float(np.max(accelerations / jerks)))
+        return timed_motion(polyline, widths, path, speed, 2.0 * share * float(np.max(accelerations / jerks)))
 
     def fastest() -> tuple[BlendedMotion, float]:
         return min(((motion(share), share) for share in _SHARES), key=lambda tried: tried[0].duration)
@@ -201,17 +201,17 @@ def blended_motion(
         scale = scale / np.minimum(worst, _MOST_TIGHTENED)
         best = motion(share)
     slower = np.sqrt(np.max(_torque_excess(best, torques, _FINE_PERIOD)[1]))
-    return timed_motion(polyline, widths, path, pieces, best.speed / slower, best.mean * slower)
+    return timed_motion(polyline, widths, path, best.speed / slower, best.mean * slower)
 
 
 def timed_motion(
-    polyline: _Array, widths: _Array, path: tuple[_Array, _Array, _Array], pieces: _Array, speed: _Array, mean: float
+    polyline: _Array, widths: _Array, path: tuple[_Array, _Array, _Array], speed: _Array, mean: float
 ) -> BlendedMotion:
     """Return the motion along a rounded path with a speed (m,) along it and a mean over seconds."""
-    s, _, vertices = path
+    s, q, vertices = path
     steps = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
     times = np.concatenate([[0.0], np.cumsum(steps)])
-    return BlendedMotion(polyline, widths, vertices, s, pieces, speed, np.diff(speed) / steps, times, mean)
+    return BlendedMotion(polyline, widths, vertices, s, _quintics(s, q), speed, np.diff(speed) / steps, times, mean)
 
 
 def _torque_rows(q: _Array, torques: TorqueLimits) -> tuple[_Array, ...]:
@@ -236,7 +236,7 @@ def _torque_excess(motion: BlendedMotion, torques: TorqueLimits, period: float) 
     return times, np.maximum(np.max(np.abs(added) / kept, axis=1), 1.0), shares
 
 
-def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
+def rounded_path(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
     """Return a grid, position and two derivatives of the mean along the path at it, and the distances of the points."""
     legs = np.diff(polyline, axis=0)
     lengths = norms(legs)
@@ -260,9 +260,10 @@ def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
     y = (s[:, None] - corners) / w[:, None]
     inside = np.clip(y, -1.0, 1.0)
     # the kernel 3/4 (1 - y^2), integrated once and twice
-    k = 0.75 * (1.0 - inside**2)
-    g1 = 0.5 + 0.75 * (inside - inside**3 / 3.0)
-    g = np.where(y >= 1.0, y, np.where(y <= -1.0, 0.0, 3 / 16 + inside / 2 + 3 / 8 * inside**2 - inside**4 / 16))
+    square = np.square(inside)
+    k = 0.75 * (1.0 - square)
+    g1 = 0.5 + 0.75 * (inside - inside * square / 3.0)
+    g = np.where(y >= 1.0, y, np.where(y <= -1.0, 0.0, 3 / 16 + inside / 2 + 3 / 8 * square - square * square / 16))
     own = (y > -1.0) & (y < 1.0)
     flat = g - y * g1 * own - np.where(y >= 1.0, y, 0.0)
     f0 = w[:, None] * g
@@ -282,7 +283,7 @@ def _width(s: _Array, vertices: _Array, widths: _Array) -> tuple[_Array, _Array,
     """Return the half width at each distance and its derivatives: a smooth minimum of a hyperbola around each point."""
     away = _SLOPE * (s[:, None] - vertices)
     h = np.sqrt(widths**2 + away**2)
-    dh, ddh = _SLOPE * away / h, (_SLOPE * widths) ** 2 / h**3
+    dh, ddh = _SLOPE * away / h, (_SLOPE * widths) ** 2 / (h * h * h)
     p = _SHARPNESS
     r = 1.0 / np.square(np.square(h * h))  # h to the power of -p
     dr, ddr = -p * r / h * dh, p * r / h * ((p + 1.0) * dh**2 / h - ddh)

@@ -10,6 +10,7 @@ nearer of the two points beside it; the first and last positions are the ends of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
-from tmkit.motion.blending import BlendedMotion, blended_motion
+from tmkit.motion.blending import BlendedMotion, blended_motion, rounded_path, timed_motion
 from tmkit.motion.dynamics import TorqueLimits
 from tmkit.spatial.plain import plain_numbers
 
@@ -31,6 +32,7 @@ JERK_TIME = 0.1
 """Seconds in which the acceleration may build up by default."""
 
 _SHORTEST_PIECE = 1e-9  # pieces below this length are one point said twice
+_LONGEST = 1e5  # seconds of a motion that is read
 _WIDEST = 0.3  # radians or metres from a corner at which its rounding may begin
 _NARROWEST = 1e-4
 _TORQUE_PERIOD = 0.04  # seconds between samples at which torques are first looked at
@@ -77,14 +79,21 @@ class BlendedPath:
         distances: (k,) of its points along it.
         parts: the motions; none for a path that does not move.
         begins: when each begins, and when the last ends, in seconds.
-        offsets: distance along the polyline at which each begins.
+        rows: the point at which each begins.
     """
 
     polyline: _Array
     distances: _Array
     parts: tuple[BlendedMotion, ...]
     begins: _Array
-    offsets: _Array
+    rows: tuple[int, ...]
+
+    @classmethod
+    def of(cls, polyline: _Array, parts: Sequence[tuple[int, BlendedMotion]]) -> BlendedPath:
+        """Return parts, with the points at which they begin, as one motion."""
+        distances = np.concatenate([[0.0], np.cumsum(norms(np.diff(polyline, axis=0)))])
+        begins = np.concatenate([[0.0], np.cumsum([part.duration for _, part in parts])])
+        return cls(polyline, distances, tuple(part for _, part in parts), begins, tuple(row for row, _ in parts))
 
     @property
     def duration(self) -> float:
@@ -102,7 +111,7 @@ class BlendedPath:
             if not len(rows):
                 continue
             result[0, rows], result[1, rows], result[2, rows], along = part.sample(times[rows] - self.begins[number])
-            distances[rows] = along + self.offsets[number]
+            distances[rows] = along + self.distances[self.rows[number]]
         return result[0], result[1], result[2], distances
 
     def torque_share(self, torques: TorqueLimits) -> float:
@@ -207,19 +216,16 @@ def blend_path(
     allowed = plain_numbers(deviation, "deviation")
     if allowed.shape not in ((), (k,)) or not np.all(allowed >= 0.0):
         raise ConfigurationError(f"deviation must be one number of at least 0, or {k} of them, not {allowed}")
-    kept = np.concatenate([[True], norms(np.diff(points, axis=0)) > _SHORTEST_PIECE])
+    kept = _distinct(points)
     allowed = np.array(np.broadcast_to(allowed, k)[kept], dtype=float)
     points = points[kept]
-    distances = np.concatenate([[0.0], np.cumsum(norms(np.diff(points, axis=0)))])
     stops = [0, *(int(i) + 1 for i in np.flatnonzero(allowed[1:-1] <= 0.0)), len(points) - 1]
 
     def blended(torques: TorqueLimits | None) -> BlendedPath:
         parts: list[tuple[int, BlendedMotion]] = []
         for first, last in pairwise(stops) if len(points) > 1 else ():
             parts += _within(points, allowed, (speeds, accelerations, jerks), torques, first=first, last=last)
-        begins = np.concatenate([[0.0], np.cumsum([part.duration for _, part in parts])])
-        offsets = distances[[first for first, _ in parts]]
-        return BlendedPath(points, distances, tuple(part for _, part in parts), begins, offsets)
+        return BlendedPath.of(points, parts)
 
     result = blended(None)
     if torques is None or result.torque_share(torques) <= 1.0:
@@ -227,6 +233,40 @@ def blend_path(
     if (fault := torques.gravity_fault(points)) is not None:
         raise ConfigurationError(fault)
     return blended(torques)
+
+
+def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float]]) -> BlendedPath:
+    """Return a motion along a path (k, n) as :func:`blend_path` returned it.
+
+    Args:
+        path: the path.
+        parts: of each the point at which it begins, the widths of its roundings, the speeds along it, and its mean.
+
+    Raises:
+        ConfigurationError: they do not fit the path.
+    """
+    points = path[_distinct(path)]
+    last = [*(row for row, *_ in parts[1:]), len(points) - 1]
+    if [row for row, *_ in parts[:1]] != [0][: len(points) - 1]:
+        raise ConfigurationError("its motion does not begin where its path does")
+    made = []
+    for (row, widths, speeds, mean), end in zip(parts, last, strict=bool(parts)):
+        own = points[row : end + 1]
+        if not (0 <= row < end < len(points) and widths.shape == (len(own),) and np.all(widths > 0.0) and mean > 0.0):
+            raise ConfigurationError(f"from point {row} on, expected a positive width for each and a positive mean")
+        rounded = rounded_path(own, widths)
+        if len(speeds) != len(rounded[0]) or speeds[[0, -1]].any() or not np.all(speeds[1:-1] > 0.0):
+            raise ConfigurationError(f"expected {len(rounded[0])} speeds, 0 at both ends and positive between")
+        made.append((row, timed_motion(own, widths, rounded, speeds, mean)))
+    result = BlendedPath.of(points, made)
+    if not result.duration <= _LONGEST:
+        raise ConfigurationError(f"its motion takes {result.duration:.3g} s")
+    return result
+
+
+def _distinct(points: _Array) -> NDArray[np.bool_]:
+    """Return which points (k,) are not the one before said again."""
+    return np.concatenate([[True], norms(np.diff(points, axis=0)) > _SHORTEST_PIECE])
 
 
 def _within(
@@ -258,7 +298,8 @@ def _within(
         if not len(own) > 2 or np.max(excess) <= 1.0:
             return [(first, motion)]
         reach = np.maximum(excess, np.maximum(np.append(excess[1:], 0.0), np.append(0.0, excess[:-1])))
-        narrower = np.where(reach > 1.0, (widths * np.clip(reach, 1.1, 10.0) ** -1.5).clip(_NARROWEST), widths)
+        part = np.clip(reach, 1.1, 10.0)
+        narrower = np.where(reach > 1.0, (widths / (part * np.sqrt(part))).clip(_NARROWEST), widths)
         if np.array_equal(narrower, widths):
             break
         widths = narrower

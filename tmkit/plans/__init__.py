@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TimedCommand as TimedCommand, export_plan as export_plan, motion_table as motion_table,
     )  # fmt: skip
     from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
+    from tmkit.plans.motion_timing import plan_motions as plan_motions
     from tmkit.plans.observations import (
         CameraModel as CameraModel,
         PlannedObservation as PlannedObservation,
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.plans.schedule import Moment as Moment, Phase as Phase, Schedule as Schedule, Track as Track
     from tmkit.plans.values import (
-        Plan as Plan, PlanStep as PlanStep, Reparenting as Reparenting, Segment as Segment, SegmentKind as SegmentKind,
+        Plan as Plan, PlannedMotion as PlannedMotion, PlanStep as PlanStep, Reparenting as Reparenting,
+        Segment as Segment, SegmentKind as SegmentKind,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -182,7 +182,7 @@ def _motions(
 ) -> Iterator[TimedMotion]:
     """Yield the motions of steps in order; one run is timed when its first is wanted."""
     for run in plan_runs(plan, steps, rests=rests):
-        for piece, timed in zip(run, timed_run(run, rate=rate), strict=True):
+        for piece, timed in zip(run, timed_run(plan, run, rate=rate), strict=True):
             yield TimedMotion(piece.arm, piece.segment, piece.joint_names, timed)
 
 

@@ -12,7 +12,7 @@ sample keeps the limits of speed, acceleration, jerk and torque, and what a segm
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -26,7 +26,7 @@ from tmkit.motion import CollisionRules, CollisionWorld, Exemption, TorqueLimits
 from tmkit.motion.collision_rules import TOUCHING
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.timing import BlendedPath, TimedPath, blend_path
-from tmkit.plans.values import Configuration, Plan, PlanStep, Segment, SegmentKind
+from tmkit.plans.values import Configuration, Plan, PlannedMotion, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
 
@@ -39,7 +39,7 @@ _HAND = (SegmentKind.GRASP, SegmentKind.RELEASE)
 _APART = (*_HAND, SegmentKind.PUSH, SegmentKind.OPERATE, SegmentKind.POUR)  # from rest to rest
 _TO_CONTACT, _FROM_CONTACT = (SegmentKind.APPROACH, SegmentKind.LOWER), (SegmentKind.LIFT, SegmentKind.RETREAT)
 
-_DEVIATION, _NEAR_DEVIATION = 0.05, 0.005  # radians at first, and where a contact is near
+DEVIATION, _NEAR_DEVIATION = 0.05, 0.005  # radians at first, and where a contact is near
 _DEVIATIONS = {SegmentKind.PUSH: 1e-3, SegmentKind.OPERATE: 1e-3, SegmentKind.POUR: 5e-3}
 _NEAR = 0.02  # metres from a contact within which the tool moves straight
 _STRAIGHT, _TURN = 0.001, 0.02  # metres and radians by which it may stray there
@@ -168,7 +168,7 @@ def blend_run(run: list[Piece], *, is_checked: bool = True) -> BlendedPath:
     Raises:
         ConfigurationError: gravity alone exceeds an effort limit.
     """
-    check, first = _Check(run), run[0]
+    check, first = RunCheck(run), run[0]
     blended = _blended(check, None, is_checked)
     torques = TorqueLimits(first.scene, first.arm, first.full(first.path[:1])[0])  # it holds the same all along
     if not np.isfinite(torques.limits).any() or blended.torque_share(torques) <= 1.0:
@@ -179,16 +179,17 @@ def blend_run(run: list[Piece], *, is_checked: bool = True) -> BlendedPath:
     return _blended(check, torques, is_checked)
 
 
-def _blended(check: _Check, torques: TorqueLimits | None, is_checked: bool) -> BlendedPath:
-    run, path, at, allowed = check.run, check.path, check.at, np.full(len(check.path), _DEVIATION)
+def _blended(check: RunCheck, torques: TorqueLimits | None, is_checked: bool) -> BlendedPath:
+    run, path, at, allowed = check.run, check.path, check.at, np.full(len(check.path), DEVIATION)
     for piece, first, last in zip(run, check.rows[:-1], check.rows[1:], strict=True):
         own = allowed[first : last + 1]
-        own[:] = np.minimum(own, _DEVIATIONS.get(piece.segment.kind, _DEVIATION))
-        own[check.near(piece)] = _NEAR_DEVIATION
+        own[:] = np.minimum(own, _DEVIATIONS.get(piece.segment.kind, DEVIATION))
+        own[check.near(piece, piece.path)] = _NEAR_DEVIATION
     if is_checked:
         allowed[[row for number, row in enumerate(check.rows[1:-1]) if check.is_narrow(number)]] = 0.0
     if torques is not None and torques.gravity_fault(path, share=_TIGHT):
         allowed = np.minimum(allowed, _LEAST)
+    reach = _REACH
     for attempt in range(_ATTEMPTS + 1):
         blended = blend_path(
             path, run[0].speeds, acceleration_limits=run[0].accelerations, deviation=allowed, torques=torques
@@ -200,14 +201,15 @@ def _blended(check: _Check, torques: TorqueLimits | None, is_checked: bool) -> B
             allowed[:] = 0.0
         for fault in faults:
             away = np.abs(at - fault)[1:-1]
-            blamed = 1 + np.flatnonzero(away <= max(_REACH * _LESS**attempt, float(np.min(away))))
+            blamed = 1 + np.flatnonzero(away <= max(reach, float(np.min(away))))
             allowed[blamed] = np.where(allowed[blamed] > 0.0, np.maximum(allowed[blamed] * _LESS, _LEAST), 0.0)
             if attempt >= _TRIES:
                 allowed[1 + np.argmin(away)] = 0.0
+        reach *= _LESS
     return blended
 
 
-class _Check:
+class RunCheck:
     """The path of a run, and what its pieces have to keep."""
 
     def __init__(self, run: list[Piece]) -> None:
@@ -233,7 +235,7 @@ class _Check:
         q = piece.full(arm)
         if not len(q):
             return []
-        wrong = self._strays(piece, q)
+        wrong = self.strays(piece, q)
         for constraint in piece.segment.constraints:
             wrong |= constraint.values(piece.scene, q) > constraint.tolerance
         result = recheck_path(
@@ -271,13 +273,25 @@ class _Check:
             self._worlds.append((world, is_narrow))
         return self._worlds[number]
 
-    def near(self, piece: Piece) -> NDArray[np.bool_]:
-        """Return at which waypoints (k,) the tool is near the contact of a piece, if it has one."""
-        poses, contact = self._tool(piece, piece.full(piece.path))
+    def near(self, piece: Piece, rows: _Array) -> NDArray[np.bool_]:
+        """Return at which values (k, n) of its joints the tool is near the contact of a piece, if it has one."""
+        poses, contact = self._tool(piece, piece.full(rows))
         near: NDArray[np.bool_] = np.zeros(len(poses), dtype=bool)
         return near if contact is None else norms(poses[:, :3] - contact[:3]) <= _NEAR
 
-    def _strays(self, piece: Piece, q: Configuration) -> NDArray[np.bool_]:
+    def straight(self, blended: BlendedPath, ends: Sequence[float]) -> tuple[tuple[float, float] | None, ...]:
+        """Return for each piece the seconds between which the tool is near its contact, or None."""
+        times = np.linspace(0.0, blended.duration, max(3, int(blended.duration / _PERIOD)))
+        q, found = blended.sample(times)[0], list[tuple[float, float] | None]()
+        for piece, begin, end in zip(self.run, [0.0, *ends], ends, strict=False):
+            rows = (times >= begin) & (times <= end)
+            near = times[rows][self.near(piece, q[rows])]
+            parts = (begin, float(near.max(initial=begin)) + _PERIOD), (float(near.min(initial=end)) - _PERIOD, end)
+            first, last = parts[piece.segment.kind in _TO_CONTACT]
+            found.append((max(first, begin), min(last, end)) if len(near) else None)
+        return tuple(found)
+
+    def strays(self, piece: Piece, q: Configuration) -> NDArray[np.bool_]:
         """Return at which configurations near the contact of a piece the tool is off its straight line."""
         poses, contact = self._tool(piece, q)
         if contact is None:
@@ -302,20 +316,52 @@ class _Check:
         return poses[:-1], poses[-1]
 
 
-def piece_ends(run: list[Piece], blended: BlendedPath) -> list[float]:
-    """Return at how many seconds of a run's motion each of its pieces ends."""
+def plan_tracks(plan: Plan) -> list[tuple[float, tuple[int, ...]]]:
+    """Return which steps, from 1, make one motion after the other, and the second at which each such track starts."""
+    numbers = range(1, len(plan.steps) + 1)
+    if not plan.starts:
+        return [(0.0, tuple(numbers))] if numbers else []
+    groups: list[tuple[float, list[int]]] = []
+    for number, joined in zip(numbers, plan.joined or (0,) * len(numbers), strict=True):
+        owner = next((group for _, group in groups if joined and group[-1] == joined), None)
+        if owner is None:
+            groups.append((plan.starts[number - 1], [number]))
+        else:
+            owner.append(number)
+    return [(start, tuple(group)) for start, group in groups]
+
+
+def plan_motions(plan: Plan) -> tuple[PlannedMotion, ...]:
+    """Return the motions of a plan from rest to rest; those of a schedule track by track.
+
+    They are computed once for a plan, or read from its file.
+
+    Raises:
+        ConfigurationError: gravity alone exceeds an effort limit of an arm.
+    """
+    return tuple(planned_motion(plan, run) for _, steps in plan_tracks(plan) for run in plan_runs(plan, steps))
+
+
+def planned_motion(plan: Plan, run: list[Piece]) -> PlannedMotion:
+    """Return the motion of a run of a plan, which keeps it."""
+    segments = tuple((piece.step, piece.index) for piece in run)
+    if segments not in plan._motions:
+        plan._motions[segments] = _planned(segments, run)
+    return plan._motions[segments]
+
+
+def _planned(segments: tuple[tuple[int, int], ...], run: list[Piece]) -> PlannedMotion:
+    blended, check = blend_run(run), RunCheck(run)
     times = np.linspace(0.0, blended.duration, max(3, int(blended.duration / _PERIOD)))
-    between = np.interp(_Check(run).ends[1:-1], blended.sample(times)[3], times)
-    return [*between.tolist(), blended.duration]
+    ends = [*np.interp(check.ends[1:-1], blended.sample(times)[3], times).tolist(), blended.duration]
+    return PlannedMotion(segments, blended, tuple(ends), check.straight(blended, ends))
 
 
-def timed_run(run: list[Piece], *, rate: float) -> list[TimedPath]:
+def timed_run(plan: Plan, run: list[Piece], *, rate: float) -> list[TimedPath]:
     """Return the samples of each piece of a run; the last of one is the first of the next."""
-    blended = blend_run(run)
-    timed = blended.timed(rate)
-    _, _, _, along = blended.sample(timed.times)
-    last = len(timed.positions) - 1
-    bounds = [0, *np.searchsorted(along, _Check(run).ends[1:-1]).clip(0, last).tolist(), last]
+    motion = planned_motion(plan, run)
+    timed = motion.blended.timed(rate)
+    bounds = np.ceil(np.array([0.0, *motion.ends]) * rate - 1e-9).astype(int).clip(0, len(timed.positions) - 1)
     return [
         TimedPath(
             timed.positions[first : last + 1], timed.velocities[first : last + 1],

@@ -5,7 +5,7 @@ of classes after them, and loading applies them again. Reading proves the form, 
 is for the checker. How ``.tmp`` files are read, :mod:`tmkit.tamp.validation.tmp_plan` tells.
 
 Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
-no times and no absolute paths. A file is written whole or not at all.
+no dates and no absolute paths. A file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
+from tmkit.plans.timing_file import read_timing, timing_to_list
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import check_different
@@ -53,17 +54,17 @@ TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
 """The comment that files written here begin with: one that does not end as it says is cut off."""
 
 _FORMAT = "tmkit-plan"
-_VERSION = 3
+_VERSION, _UNTIMED_VERSION = 4, 3  # the former has the timing of the motions
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
-_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "schedule", "seed", "steps", "values",
-         "version")  # fmt: skip
+_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "schedule", "seed", "steps",
+         "timing", "values", "version")  # fmt: skip
 _SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan to a file: all of it, or nothing.
 
-    The same plan has the same bytes: no times, no absolute paths.
+    The same plan has the same bytes: no dates, no absolute paths. The motions are timed if they were not yet.
 
     Args:
         plan: the plan.
@@ -84,16 +85,18 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     write_text(Path(path), text + "\n")
 
 
-def plan_to_dict(plan: Plan, *, with_scene: bool = True) -> dict[str, Any]:
+def plan_to_dict(plan: Plan, *, with_scene: bool = True, with_timing: bool = True) -> dict[str, Any]:
     """Return a plan as plain values.
 
     Args:
         plan: the plan.
         with_scene: whether the first scene is among them; else it is for the caller to keep.
+        with_timing: whether the timing of its motions is, which is computed if it was not yet.
     """
+    timing = timing_to_list(plan) if with_timing else []
     written = {
         "format": _FORMAT,
-        "version": _VERSION,
+        "version": _VERSION if timing else _UNTIMED_VERSION,
         **({"scene": scene_to_dict(plan.scene)} if with_scene else {}),
         "q": [float(value) for value in plan.q],
         "robots": [robot.to_dict() for robot in plan.robots],
@@ -110,6 +113,8 @@ def plan_to_dict(plan: Plan, *, with_scene: bool = True) -> dict[str, Any]:
         written["metric"] = plan.metric.value
     if plan.starts:
         written["schedule"] = {"starts": list(plan.starts), "joined": list(plan.joined)}
+    if timing:
+        written["timing"] = timing
     if plan.values:
         values = sorted(plan.values.items())
         written["values"] = [{"of": [term.predicate, *term.arguments], "is": value} for term, value in values]
@@ -212,8 +217,8 @@ def plan_from_dict(document: Any, *, source: str = "plan", scene: SceneGraph | N
     if not isinstance(document, Mapping) or document.get("format") != _FORMAT:
         raise PlanFileError.at(source, f"is not a plan: its 'format' is not '{_FORMAT}'")
     version = document.get("version")
-    if version not in (_VERSION, _ONE_ARM_VERSION) or isinstance(version, bool):
-        known = f"{_ONE_ARM_VERSION} and {_VERSION}"
+    if version not in (_VERSION, _UNTIMED_VERSION, _ONE_ARM_VERSION) or isinstance(version, bool):
+        known = f"{_ONE_ARM_VERSION} to {_VERSION}"
         raise PlanFileError.at(source, f"has plan version {version!r}, this tmkit reads {known}")
     try:
         top = JsonNode(_several_arms(document) if version == _ONE_ARM_VERSION else document, source)
@@ -268,7 +273,7 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
     domain.only("digest", "name", "pddl", "semantics")
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
-    return Plan(
+    plan = Plan(
         scene, q, robots, domain.get("name").name(), domain.get("pddl").text(), domain.get("digest").text(),
         domain.get("semantics").text(), top.get("goal").text(), seed.value, tuple(steps),
         tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
@@ -276,6 +281,9 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
         *_read_schedule(top, len(steps)),
     )  # fmt: skip
+    if "timing" in top.table():
+        read_timing(top.get("timing"), plan)
+    return plan
 
 
 def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[int, ...]]:

@@ -23,7 +23,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion.timing import BlendedPath
 from tmkit.plans.class_changes import with_class_changes
-from tmkit.plans.motion_timing import Piece, blend_run, piece_ends, plan_runs
+from tmkit.plans.motion_timing import Piece, plan_runs, plan_tracks, planned_motion
 from tmkit.plans.values import Configuration, Plan, Segment, SegmentKind
 
 HAND_SECONDS, SUCTION_SECONDS = 0.8, 0.3
@@ -72,8 +72,8 @@ class Track:
                 if segment.kind not in _HAND or len(segment.path) > 1:
                     if at == len(run):
                         run, at = next(runs), 0
-                        blended = blend_run(run)
-                        ends = [now + end for end in piece_ends(run, blended)]
+                        motion = planned_motion(self.plan, run)
+                        blended, ends = motion.blended, [now + end for end in motion.ends]
                         ends[-1] = now + TICK * math.ceil(blended.duration / TICK - 1e-9)
                         self._moves.append((now, blended, list(run), ends))
                     self.phases.append(Phase(number, index, segment, now, ends[at]))
@@ -165,18 +165,7 @@ class Schedule:
             ConfigurationError: the scene of the plan is uncertain, and looks decide what happens.
         """
         require_certain(plan)
-        count = len(plan.steps)
-        if not plan.starts:
-            track = Track(plan, tuple(range(1, count + 1))) if count else None
-            return cls(plan, ((0.0, track),) if track else ())
-        groups: list[tuple[float, list[int]]] = []
-        for number, joined in zip(range(1, count + 1), plan.joined or (0,) * count, strict=True):
-            owner = next((group for _, group in groups if joined and group[-1] == joined), None)
-            if owner is None:
-                groups.append((plan.starts[number - 1], [number]))
-            else:
-                owner.append(number)
-        return cls(plan, tuple((start, Track(plan, tuple(numbers))) for start, numbers in groups))
+        return cls(plan, tuple((start, Track(plan, numbers)) for start, numbers in plan_tracks(plan)))
 
     @property
     def makespan(self) -> float:
@@ -263,4 +252,6 @@ def require_certain(plan: Plan) -> None:
 
 def with_starts(plan: Plan, starts: Sequence[float], joined: Sequence[int]) -> Plan:
     """Return a plan with a schedule; see :attr:`Plan.starts` and :attr:`Plan.joined`."""
-    return replace(plan, starts=tuple(starts), joined=tuple(joined) if any(joined) else ())
+    made = replace(plan, starts=tuple(starts), joined=tuple(joined) if any(joined) else ())
+    made._motions.update(plan._motions)
+    return made

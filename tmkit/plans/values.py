@@ -19,6 +19,7 @@ from tmkit._support.elementary import norms
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, PathConstraint
+from tmkit.motion.timing import BlendedPath
 from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.continuous_goals import ContinuousGoal
@@ -186,6 +187,24 @@ class PlanStep:
 
 
 @dataclass(frozen=True, eq=False)
+class PlannedMotion:
+    """A motion of a plan from rest to rest, across segments and steps.
+
+    Attributes:
+        segments: step and index, from 1, of each segment.
+        blended: positions, velocities and accelerations as functions of time.
+        ends: seconds at which each segment ends; of the last, the duration.
+        straight: for each segment the seconds between which the tool moves within 1 mm of its straight line, since it
+            is within 2 cm of a contact; None where it is not.
+    """
+
+    segments: tuple[tuple[int, int], ...]
+    blended: BlendedPath
+    ends: tuple[float, ...]
+    straight: tuple[tuple[float, float] | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A task plan whose every step has a checked motion and the scene it leads to.
 
@@ -224,6 +243,7 @@ class Plan:
     values: Mapping[Fact, float] = field(default_factory=dict)
     starts: tuple[float, ...] = ()
     joined: tuple[int, ...] = ()
+    _motions: dict[tuple[tuple[int, int], ...], PlannedMotion] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"

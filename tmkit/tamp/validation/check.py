@@ -3,7 +3,8 @@
 The checker trusts only the first scene, the arms and the goal. It derives the states from the scene versions and
 validates the actions by the domain; it follows every segment from where the last one ended, derives again what may
 touch, and checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel; and it checks the grasps.
-:mod:`segment_rules` proves that contact is exempt only where it is part of handling an object.
+:mod:`segment_rules` proves that contact is exempt only where it is part of handling an object. The timing of motions
+is checked where the plan keeps it (:mod:`timing_check`).
 
 A check says that the plan is valid *in its scene*. Whether that is the scene that somebody has is told where the caller
 gives one to compare with; the pairs that overlap because the scene allows it are told as assumptions.
@@ -53,6 +54,7 @@ from tmkit.tamp.validation.segment_rules import (
     segment_exemptions,
     segment_faults,
 )
+from tmkit.tamp.validation.timing_check import timing_faults
 
 _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
 _LONGEST_PATH = 1000.0  # radians or metres of one segment
@@ -194,6 +196,8 @@ class _Check:
             faults, checks = schedule_faults(self.plan, self.domain.domain)
             self.problems += [f"the schedule: {fault}" for fault in faults]
             self.configurations += checks
+        if not self.problems:
+            self.problems += timing_faults(self.plan, self.rules)
         self._tell(len(self.plan.steps), "")
 
     def _tell(self, step: int, action: str) -> None:
