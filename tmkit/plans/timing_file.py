@@ -12,20 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.motion.timing import restored_path
 from tmkit.plans.motion_timing import RunCheck, plan_motions, plan_runs, plan_tracks
 from tmkit.plans.values import Plan, PlannedMotion
 
+_Part = tuple[int, NDArray[np.float64], NDArray[np.float64], float]
+_Segments = tuple[tuple[int, int], ...]
+_Straight = tuple[tuple[float, float] | None, ...]
+
 _SAME = 1e-6  # seconds by which the end of a motion may be off
 
 
 def timing_to_list(plan: Plan) -> list[dict[str, Any]]:
-    """Return the motions of a plan as plain values; none where an effort limit allows no timing."""
+    """Return the motions of a plan as plain values; none where an effort limit or a broken path allows no timing."""
     try:
         motions = plan_motions(plan)
-    except ConfigurationError:
+    except (TmkitError, ValueError):
         return []
     return [
         {
@@ -42,32 +46,40 @@ def timing_to_list(plan: Plan) -> list[dict[str, Any]]:
 
 
 def read_timing(node: JsonNode, plan: Plan) -> None:
-    """Give a plan the motions of its file."""
-    runs = [run for _, steps in plan_tracks(plan) for run in plan_runs(plan, steps)]
-    items = list(node.items())
-    if len(items) != len(runs):
-        raise node.error(f"expected {len(runs)} motions from rest to rest, received {len(items)}")
-    for item, run in zip(items, runs, strict=True):
-        item.only("ends", "parts", "segments", "straight")
-        segments = tuple((piece.step, piece.index) for piece in run)
-        if item.get("segments").value != [list(segment) for segment in segments]:
-            raise item.get("segments").error(f"expected {[list(segment) for segment in segments]}")
-        try:
-            blended = restored_path(RunCheck(run).path, [_read_part(part) for part in item.get("parts").items()])
-        except ConfigurationError as error:
-            raise item.get("parts").error(str(error)) from None
-        ends = tuple(end.number() for end in item.get("ends").items())
-        is_rising = len(ends) == len(run) and [0.0, *ends] == sorted([0.0, *ends])
-        if not is_rising or abs(ends[-1] - blended.duration) > _SAME:
-            raise item.get("ends").error(f"expected {len(run)} rising numbers up to {blended.duration}")
-        straight = [None if row.value is None else row.numbers(2) for row in item.get("straight").items()]
-        if len(straight) != len(run):
-            raise item.get("straight").error(f"expected {len(run)} items, received {len(straight)}")
-        kept = tuple(None if bounds is None else (bounds[0], bounds[1]) for bounds in straight)
-        plan._motions[segments] = PlannedMotion(segments, blended, ends, kept)
+    """Give a plan the motions of its file, and what of them does not fit its paths."""
+    read = [_read_motion(item) for item in node.items()]
+    try:
+        runs = [run for _, steps in plan_tracks(plan) for run in plan_runs(plan, steps)]
+        found = [tuple((piece.step, piece.index) for piece in run) for run in runs]
+        if [segments for segments, *_ in read] != found:
+            plan._misfits.append("it has other motions from rest to rest than the steps")
+            return
+        for run, (segments, parts, ends, straight) in zip(runs, read, strict=True):
+            blended = restored_path(RunCheck(run).path, parts)
+            if abs(ends[-1] - blended.duration) > _SAME:
+                raise ConfigurationError(f"it ends at {ends[-1]} s, its speeds lead to {blended.duration}")
+            plan._motions[segments] = PlannedMotion(segments, blended, ends, straight)
+    except (TmkitError, ValueError) as error:
+        plan._misfits.append(str(error))
 
 
-def _read_part(node: JsonNode) -> tuple[int, NDArray[np.float64], NDArray[np.float64], float]:
+def _read_motion(node: JsonNode) -> tuple[_Segments, list[_Part], tuple[float, ...], _Straight]:
+    node.only("ends", "parts", "segments", "straight")
+    pairs = [[item.integer() for item in pair.items()] for pair in node.get("segments").items()]
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise node.get("segments").error("expected pairs of a step and a segment")
+    ends, count = tuple(end.number() for end in node.get("ends").items()), len(pairs)
+    if len(ends) != count or [0.0, *ends] != sorted([0.0, *ends]):
+        raise node.get("ends").error(f"expected {count} rising numbers")
+    straight = [None if row.value is None else row.numbers(2) for row in node.get("straight").items()]
+    if len(straight) != count:
+        raise node.get("straight").error(f"expected {count} items, received {len(straight)}")
+    parts = [_read_part(part) for part in node.get("parts").items()]
+    times = tuple(None if row is None else (row[0], row[1]) for row in straight)
+    return tuple((step, index) for step, index in pairs), parts, ends, times
+
+
+def _read_part(node: JsonNode) -> _Part:
     node.only("mean", "point", "speeds", "widths")
     widths, speeds = (np.array([item.number() for item in node.get(key).items()]) for key in ("widths", "speeds"))
     return node.get("point").integer(), widths, speeds, node.get("mean").number()

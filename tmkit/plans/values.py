@@ -244,6 +244,7 @@ class Plan:
     starts: tuple[float, ...] = ()
     joined: tuple[int, ...] = ()
     _motions: dict[tuple[tuple[int, int], ...], PlannedMotion] = field(default_factory=dict, init=False, repr=False)
+    _misfits: list[str] = field(default_factory=list, init=False, repr=False)  # of the timing of its file
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"

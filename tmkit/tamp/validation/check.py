@@ -75,7 +75,8 @@ class ValidationReport(Report):
         segments: number of segments checked.
         configurations: number of configurations checked for collision.
         assumptions: in words, what the validity rests on that was not checked: the plan's own scene, unless the caller
-            gave one to compare with, and pairs of frames that overlap because the scene allows it.
+            gave one to compare with, pairs of frames that overlap because the scene allows it, and timings of the file
+            that are not used, since they do not fit the paths.
     """
 
     problems: tuple[str, ...]
@@ -146,6 +147,8 @@ def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
     if scene is None:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
         yield f"the validity depends on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
+    for misfit in plan._misfits:
+        yield f"motions are timed anew, since the timing of the file does not fit the plan: {misfit}"
     try:
         yield from _allowed_overlaps(plan)
     except TmkitError:  # it speaks of what is not there, which is a problem already
