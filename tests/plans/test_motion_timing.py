@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.golden_plans import PLANS
-from support.motion_limits import MotionLog, motions_of, plan_torque_shares, run_shares
+from support.motion_limits import MotionLog, motions_of, plan_torque_shares, run_shares, with_mass
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError
-from tmkit.formats import scene_to_dict
-from tmkit.graph import Inertia, SceneGraph
+from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
 from tmkit.plans import Plan, SegmentKind, TimedMotion, plan_from_dict, plan_motions, plan_to_dict
 
@@ -69,16 +68,6 @@ def test_no_sample_exceeds_a_limit(name: str) -> None:
 def test_no_sample_exceeds_an_effort_limit(name: str) -> None:
     """Torques by pinocchio, from differences of positions at 1 kHz, of arms whose limits are far away."""
     assert 0.05 < max(plan_torque_shares(log_of(name))) < 0.8
-
-
-def with_mass(plan: Plan, mass: float, *, effort: float) -> Plan:
-    """Return a plan whose blocks have a mass, of an arm whose second joint gives so much."""
-    document, scene = plan_to_dict(plan, with_timing=False), plan.scene
-    for block in scene.frames_of_class("block"):
-        scene = scene.set_inertia(block, Inertia(mass, matrix=mass * 4e-4 * np.eye(3)))
-    document["scene"] = scene_to_dict(scene)
-    document["robots"][0]["effort"] = {"panda_joint2": effort}
-    return plan_from_dict(document)
 
 
 def test_a_heavy_object_slows_the_motions_that_carry_it() -> None:

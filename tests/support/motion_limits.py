@@ -6,9 +6,10 @@ import numpy as np
 import pinocchio
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.graph import SceneGraph
+from tmkit.formats import scene_to_dict
+from tmkit.graph import Inertia, SceneGraph
 from tmkit.motion.masses import lumped_inertia
-from tmkit.plans import Plan, PlanStep, Segment, TimedMotion, execute
+from tmkit.plans import Plan, PlanStep, Segment, TimedMotion, execute, plan_from_dict, plan_to_dict
 from tmkit.robots import Manipulator
 
 Array = NDArray[np.float64]
@@ -158,3 +159,13 @@ def plan_torque_shares(log: MotionLog) -> list[float]:
         q, limits = scene.configuration(dict(run[0].segment.gripper), base=q), arm.effort_limits(scene)
         shares.append(float(np.max(torque_shares(scene, q, arm, positions, 1.0 / period, limits=limits))))
     return shares
+
+
+def with_mass(plan: Plan, mass: float, *, effort: float) -> Plan:
+    """Return a plan whose blocks have a mass, of a Panda whose second joint gives so much."""
+    document, scene = plan_to_dict(plan, with_timing=False), plan.scene
+    for block in scene.frames_of_class("block"):
+        scene = scene.set_inertia(block, Inertia(mass, matrix=mass * 4e-4 * np.eye(3)))
+    document["scene"] = scene_to_dict(scene)
+    document["robots"][0]["effort"] = {"panda_joint2": effort}
+    return plan_from_dict(document)

@@ -235,6 +235,7 @@ def blend_path(
     return blended(torques)
 
 
+@np.errstate(all="ignore")  # a file may have any numbers
 def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float]]) -> BlendedPath:
     """Return a motion along a path (k, n) as :func:`blend_path` returned it.
 
@@ -255,7 +256,12 @@ def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float
         if not (0 <= row < end < len(points) and widths.shape == (len(own),) and np.all(widths > 0.0) and mean > 0.0):
             raise ConfigurationError(f"from point {row} on, expected a positive width for each and a positive mean")
         rounded = rounded_path(own, widths)
-        if len(speeds) != len(rounded[0]) or speeds[[0, -1]].any() or not np.all(speeds[1:-1] > 0.0):
+        if (
+            not np.all(np.isfinite(rounded[1]))
+            or len(speeds) != len(rounded[0])
+            or speeds[[0, -1]].any()
+            or not np.all(speeds[1:-1] > 0.0)
+        ):
             raise ConfigurationError(f"expected {len(rounded[0])} speeds, 0 at both ends and positive between")
         made.append((row, timed_motion(own, widths, rounded, speeds, mean)))
     result = BlendedPath.of(points, made)

@@ -47,14 +47,14 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         ("jerk", jerks, first.accelerations / JERK_TIME), ("effort", efforts, torques.limits),
     ):  # fmt: skip
         shares = np.max(np.abs(rows), axis=0) / limits
-        if np.max(shares) > _EXCESS:
+        if not np.max(shares) <= _EXCESS:
             joint = first.joint_names[int(np.argmax(shares))]
             yield f"joint '{joint}' takes {np.max(shares):.4g} of its limit of {name}"
     line = np.stack([np.interp(along, blended.distances, column) for column in blended.polyline.T], axis=1)
-    if np.max(np.sqrt(np.sum(np.square(q - line), axis=1))) > _EXCESS * DEVIATION:
+    if not np.max(np.sqrt(np.sum(np.square(q - line), axis=1))) <= _EXCESS * DEVIATION:
         yield "it leaves its path"
     ends = np.interp(motion.ends, times, along)
-    if np.max(np.abs(ends - check.ends[1:])) > _ALONG:
+    if not np.max(np.abs(ends - check.ends[1:])) <= _ALONG:
         yield "segments do not end where its path has them"
     for piece, begin, end, said, near in zip(
         run, (0.0, *motion.ends), motion.ends, motion.straight, check.straight(blended, motion.ends), strict=False
