@@ -10,18 +10,8 @@ import pytest
 import typer
 
 from tmkit.cli import ExitCode
-from tmkit.cli.common import (
-    errors_about,
-    fail,
-    load,
-    load_goal,
-    make_folder,
-    note,
-    package_folders,
-    print_json,
-    say,
-    write_json,
-)
+from tmkit.cli.common import errors_about, load, load_goal, make_folder, note, package_folders, write_json
+from tmkit.cli.reporting import fail, print_json, say
 from tmkit.errors import MissingExtraError, OutputError, SceneError, TmkitError
 
 

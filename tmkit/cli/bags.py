@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, Packages, errors_about, load, note, print_json, require_writable, say
+from tmkit.cli.common import AllowFolders, AsJson, Packages, errors_about, load, note, require_writable
 from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.reporting import print_json, say
 from tmkit.cli.serving import Settings, TransportName, WorldName, settings_of
 
 if TYPE_CHECKING:

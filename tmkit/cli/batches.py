@@ -8,19 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tmkit.cli.common import (
-    AllowFolders,
-    AsJson,
-    DomainOption,
-    Meshes,
-    Packages,
-    SemanticsOption,
-    package_folders,
-    print_json,
-    progress,
-    say,
-)
+from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, package_folders
 from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.reporting import print_json, progress, say
 
 
 def batch(

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from tmkit.cli.common import AsJson, print_json, say
+from tmkit.cli.common import AsJson
 from tmkit.cli.completion import Kind, built_in_files, word_argument
+from tmkit.cli.reporting import print_json, say
 
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 _SENTENCE_END = re.compile(r"\.(\s|$)")

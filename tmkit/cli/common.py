@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
-import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmkit._support.terminal import printable
 from tmkit.cli.completion import Kind, complete_names
-from tmkit.cli.reporting import Work, current_reporter
-from tmkit.cli.signals import ExitCode
+from tmkit.cli.reporting import progress
 from tmkit.errors import MissingExtraError, OutputError, TmkitError
 
 if TYPE_CHECKING:
@@ -76,13 +71,6 @@ RobotOption = Annotated[
         autocompletion=complete_names(Kind.ROBOTS),
     ),
 ]  # fmt: skip
-
-
-@contextmanager
-def progress(text: str) -> Iterator[Work]:
-    """Show that something is done, on the standard error; functions take what is given as ``on_progress``."""
-    with current_reporter().progress(text) as work:
-        yield work
 
 
 def note(message: str) -> None:
@@ -168,32 +156,3 @@ def write_json(path: Path, document: Any) -> None:
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)
     write_text(path, text.rstrip("\n") + "\n")
-
-
-def print_json(document: Any) -> None:
-    """Print the one JSON document that a command answers with."""
-    typer.echo(json.dumps(document, indent=1))
-
-
-def say(text: str) -> None:
-    """Print a line or more for a person; names in it come from files, and the terminal obeys none of them."""
-    typer.echo(printable(text))
-
-
-def say_wrapped(text: str) -> None:
-    """Print sentences for a person, on a terminal as paragraphs of its width, with their indentation."""
-    if sys.stdout.isatty():
-        width, lines = shutil.get_terminal_size().columns, text.splitlines()
-        indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
-        wrapped = [
-            textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-            for line, indent in zip(lines, indents, strict=True)
-        ]
-        text = "\n\n".join(wrapped)
-    say(text)
-
-
-def fail(message: str) -> NoReturn:
-    """Print why the answer is no, and end with that exit code."""
-    say_wrapped(message)
-    raise typer.Exit(ExitCode.NO)

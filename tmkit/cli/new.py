@@ -13,8 +13,9 @@ import typer
 
 from tmkit._support.data import data_path
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, Meshes, Packages, Scenes, Seed, fail, load, progress, require_writable, say
+from tmkit.cli.common import AllowFolders, Meshes, Packages, Scenes, Seed, load, require_writable
 from tmkit.cli.inputs import joint_values
+from tmkit.cli.reporting import fail, progress, say
 from tmkit.cli.robots import inferred_arm, pick_a_cube
 from tmkit.cli.viewing import wait_for_browser
 from tmkit.errors import OutputError, TmkitError, UnknownNameError

@@ -21,16 +21,11 @@ from tmkit.cli.common import (
     Seed,
     SemanticsOption,
     errors_about,
-    fail,
     load,
     load_goal,
     make_folder,
     package_folders,
-    print_json,
-    progress,
     require_writable,
-    say,
-    say_wrapped,
     write_json,
 )
 from tmkit.cli.completion import Kind, complete_names
@@ -53,6 +48,7 @@ from tmkit.cli.inputs import (
     with_options,
     with_planning_flags,
 )
+from tmkit.cli.reporting import fail, print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
 from tmkit.cli.viewing import wait_for_browser
 

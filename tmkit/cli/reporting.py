@@ -10,20 +10,27 @@ afterwards logging is as it was before.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import shutil
+import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from tmkit._support.terminal import Progress, printable
 from tmkit.cli.events import write_event
+from tmkit.cli.signals import ExitCode
 from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
 
@@ -201,3 +208,39 @@ class _EventHandler(logging.Handler):
             "log", level=record.levelname, logger=record.name, message=record.getMessage(),
             **({"traceback": record.exc_text} if record.exc_text else {}),
         )  # fmt: skip
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Work]:
+    """Show that something is done, on the standard error; functions take what is given as ``on_progress``."""
+    with current_reporter().progress(text) as work:
+        yield work
+
+
+def print_json(document: Any) -> None:
+    """Print the one JSON document that a command answers with."""
+    typer.echo(json.dumps(document, indent=1))
+
+
+def say(text: str) -> None:
+    """Print a line or more for a person; names in it come from files, and the terminal obeys none of them."""
+    typer.echo(printable(text))
+
+
+def say_wrapped(text: str) -> None:
+    """Print sentences for a person, on a terminal as paragraphs of its width, with their indentation."""
+    if sys.stdout.isatty():
+        width, lines = shutil.get_terminal_size().columns, text.splitlines()
+        indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
+        wrapped = [
+            textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            for line, indent in zip(lines, indents, strict=True)
+        ]
+        text = "\n\n".join(wrapped)
+    say(text)
+
+
+def fail(message: str) -> NoReturn:
+    """Print why the answer is no, and end with that exit code."""
+    say_wrapped(message)
+    raise typer.Exit(ExitCode.NO)

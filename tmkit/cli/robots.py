@@ -10,22 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import (
-    AllowFolders,
-    AsJson,
-    Meshes,
-    Packages,
-    Scenes,
-    Seed,
-    load,
-    note,
-    print_json,
-    progress,
-    require_writable,
-    say,
-    say_wrapped,
-)
+from tmkit.cli.common import AllowFolders, AsJson, Meshes, Packages, Scenes, Seed, load, note, require_writable
 from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.reporting import print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:

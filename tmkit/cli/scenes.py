@@ -13,20 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import (
-    AllowFolders,
-    AllowXacro,
-    AsJson,
-    Meshes,
-    Packages,
-    Scenes,
-    load,
-    print_json,
-    progress,
-    require_writable,
-    say,
-)
+from tmkit.cli.common import AllowFolders, AllowXacro, AsJson, Meshes, Packages, Scenes, load, require_writable
 from tmkit.cli.events import error_fields
+from tmkit.cli.reporting import print_json, progress, say
 from tmkit.cli.signals import ExitCode
 from tmkit.errors import TmkitError
 

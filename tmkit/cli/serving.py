@@ -19,8 +19,9 @@ import typer
 
 from tmkit._support.named_code import named_module
 from tmkit._support.toml_files import read_toml
-from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note, say
+from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note
 from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.reporting import say
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
 
 if TYPE_CHECKING:

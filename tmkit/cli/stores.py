@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, print_json, require_writable, say
+from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, require_writable
+from tmkit.cli.reporting import print_json, say
 from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AsJson, print_json, progress, require_writable, say
+from tmkit.cli.common import AsJson, require_writable
+from tmkit.cli.reporting import print_json, progress, say
 from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import (
-    AllowFolders,
-    DomainOption,
-    Meshes,
-    Packages,
-    load,
-    package_folders,
-    progress,
-    require_writable,
-    say,
-)
+from tmkit.cli.common import AllowFolders, DomainOption, Meshes, Packages, load, package_folders, require_writable
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.inputs import read_json_file, start_configuration
+from tmkit.cli.reporting import progress, say
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
