@@ -19,7 +19,8 @@ from tmkit.formats.mesh.package_uris import PackageResolver, project_folders, re
 from tmkit.formats.reading import read_draft
 from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.grammar import Parser, RsgText
-from tmkit.formats.spec.model import FrameSpec, MeshSpec
+from tmkit.formats.spec.model import FrameSpec
+from tmkit.formats.spec.parts import MeshSpec
 from tmkit.lsp.text_index import LANGUAGES, Symbol, TextIndex, Token
 from tmkit.pddl import parse_domain, parse_problem
 

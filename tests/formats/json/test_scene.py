@@ -19,7 +19,7 @@ from tmkit.errors import FileFormatError, OutputError
 from tmkit.formats import load_scene, scene_from_dict, scene_to_dict, write_json_scene
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import MeshSpec
+from tmkit.formats.spec.parts import MeshSpec
 from tmkit.graph import AttachedShape, Box, Cone, Inertia, Mesh, Prismatic, Revolute, SceneGraph
 from tmkit.spatial import Pose
 

@@ -11,7 +11,7 @@ from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.meshes import MeshLoader, read_mesh
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import MeshSpec
+from tmkit.formats.spec.parts import MeshSpec
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 PACKAGES = PackageResolver((), ())

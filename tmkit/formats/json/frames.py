@@ -22,7 +22,7 @@ from tmkit import graph
 from tmkit._support.source_location import reported
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.build import mesh_in_pieces
-from tmkit.formats.spec.model import PIECES, JointSpec
+from tmkit.formats.spec.parts import PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose

@@ -31,17 +31,8 @@ from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError, install_command
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    FrameSpec,
-    GeometrySpec,
-    InertiaSpec,
-    JointSpec,
-    MimicSpec,
-    PoseSpec,
-    PrimitiveSpec,
-    SceneSpecification,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec, PrimitiveSpec
 from tmkit.graph import HeightField, Mesh, Plane, Shape
 
 if TYPE_CHECKING:

@@ -43,16 +43,8 @@ from tmkit.formats.robray.values import (
     geometry_of,
     number_of,
 )
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    FrameSpec,
-    GeometrySpec,
-    InertiaSpec,
-    JointSpec,
-    MimicSpec,
-    PoseSpec,
-    SceneSpecification,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
 from tmkit.formats.spec.values import pose_of, spec_of_pose
 
 # Classes that tmkit itself uses; a file need not define them.

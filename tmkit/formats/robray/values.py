@@ -33,7 +33,7 @@ from tmkit._support.limits import is_file
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negation, Number, SourceText
-from tmkit.formats.spec.model import PIECES, GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
+from tmkit.formats.spec.parts import PIECES, GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
 # Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}

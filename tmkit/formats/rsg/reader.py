@@ -43,13 +43,11 @@ from tmkit.formats.spec.model import (
     FactSpec,
     FrameSpec,
     FunctionBlockSpec,
-    GeometrySpec,
     GroupSpec,
-    JointSpec,
-    PrimitiveSpec,
     SceneSpecification,
     StructureSpec,
 )
+from tmkit.formats.spec.parts import GeometrySpec, JointSpec, PrimitiveSpec
 from tmkit.formats.spec.values import spec_of_inertia, spec_of_joint, spec_of_pose, specification_of_scene
 from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph, StampedPoses
 from tmkit.graph.traversal import Stamped

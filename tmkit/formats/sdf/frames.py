@@ -21,7 +21,8 @@ from dataclasses import dataclass, field, replace
 
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement
-from tmkit.formats.spec.model import FrameSpec, JointSpec, MimicSpec
+from tmkit.formats.spec.model import FrameSpec
+from tmkit.formats.spec.parts import JointSpec, MimicSpec
 from tmkit.formats.spec.values import JointEdge, hung
 from tmkit.formats.urdf.reader import ORTHOGONAL
 from tmkit.spatial import Pose

@@ -23,18 +23,8 @@ from tmkit._support.xml import XmlElement, read_xml
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.sdf.frames import HOME, TYPES, Node, Scope, SdfJoint, frames_of, is_true, pose_of
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    FrameSpec,
-    GeometrySpec,
-    InertiaSpec,
-    JointSpec,
-    MeshSpec,
-    PoseSpec,
-    PrimitiveSpec,
-    Quadruple,
-    SceneSpecification,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
 from tmkit.formats.spec.values import grow, primitive, spec_of_pose
 from tmkit.formats.urdf.reader import adjacent_pairs, inertia_of
 from tmkit.formats.urdf.shapes import half_space, joined, one_of, simple_shape

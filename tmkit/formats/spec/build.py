@@ -26,19 +26,8 @@ from tmkit.errors import DuplicateNameError, ShapeError
 from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.solids import frustum, united_inertia
-from tmkit.formats.spec.model import (
-    PIECES,
-    AllowedPairSpec,
-    FrameSpec,
-    GeometrySpec,
-    GroupSpec,
-    InertiaSpec,
-    MeshSpec,
-    PoseSpec,
-    PrimitiveSpec,
-    Quadruple,
-    SceneSpecification,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
+from tmkit.formats.spec.parts import PIECES, GeometrySpec, InertiaSpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
 from tmkit.formats.spec.values import joint_of, pose_of, primitive, zero_pose_of
 from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape, add_fact
 from tmkit.graph.traversal import stamped_attributes

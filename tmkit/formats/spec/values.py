@@ -18,17 +18,8 @@ import numpy as np
 
 from tmkit import graph
 from tmkit._support.source_location import SourceLocation
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    FrameSpec,
-    GeometrySpec,
-    GroupSpec,
-    InertiaSpec,
-    JointSpec,
-    MimicSpec,
-    PoseSpec,
-    SceneSpecification,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 

@@ -38,16 +38,8 @@ from tmkit._support.source_location import Note, did_you_mean, unheard
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError, install_command
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    FrameSpec,
-    InertiaSpec,
-    JointSpec,
-    MimicSpec,
-    PoseSpec,
-    SceneSpecification,
-    Triple,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.parts import InertiaSpec, JointSpec, MimicSpec, PoseSpec, Triple
 from tmkit.formats.urdf.shapes import Materials, geometry_of, materials_of, origin_of
 
 # The joint types of one degree of freedom, which are called the same here and there.

@@ -33,15 +33,8 @@ from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 from tmkit.formats.mesh.solids import THICKNESS, thickened
 from tmkit.formats.spec.build import build_scene
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    GeometrySpec,
-    MeshSpec,
-    PoseSpec,
-    PrimitiveSpec,
-    Quadruple,
-    SceneSpecification,
-)
+from tmkit.formats.spec.model import AllowedPairSpec, SceneSpecification
+from tmkit.formats.spec.parts import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
 from tmkit.formats.spec.values import pose_of, spec_of_pose
 from tmkit.graph import Plane
 from tmkit.spatial import Pose

@@ -28,16 +28,8 @@ from tmkit._support.source_location import Note, SourceLocation, reported
 from tmkit.errors import FileFormatError, install_command
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
-from tmkit.formats.spec.model import (
-    AllowedPairSpec,
-    FrameSpec,
-    GeometrySpec,
-    InertiaSpec,
-    JointSpec,
-    MimicSpec,
-    PrimitiveSpec,
-    SceneSpecification,
-)  # fmt: skip
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PrimitiveSpec
 from tmkit.formats.spec.values import JointEdge, grow, hung, spec_of_pose
 from tmkit.formats.urdf.reader import ORTHOGONAL, adjacent_pairs
 from tmkit.graph import Mesh, Plane, Shape
