@@ -1,55 +1,19 @@
-"""Texts as a terminal may show them, and what a long call is doing, for people and programs that wait.
+"""Texts as a terminal may show them.
 
 Names of frames, joints and objects come from files, and a terminal executes the escape sequences in a text: they move
 the cursor, change colours and titles, reverse the direction of writing. So what is printed goes through
 :func:`printable`.
-
-Functions that may run for seconds take ``on_progress``, a callable that is handed one value now and then: a
-:class:`Progress` or a child of it that says more. All have the same four attributes, and ``str(progress)`` is one line
-for people, so one callback serves every function::
-
-    tmkit.plan(scene, goal="(on a b)", on_progress=print)
-
-Invariants: the callback is called in the thread of the call. What it raises ends the call and reaches the caller, so a
-callback may stop the work. What it does otherwise changes no result. ``seconds`` is the one thing here that a clock
-says.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-
-__all__ = ["Progress"]
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
     r"""Return a text with every character that is not printable (:meth:`str.isprintable`) written as ``\x1b``.
 
     These are control characters, marks of writing direction, separators other than the blank, and lone surrogates.
-
-    Args:
-        keep: characters that stay as they are; none for a name, which is to stay on its line.
+    Those in ``keep`` stay; none for a name, which is to stay on its line.
     """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What is being done.
-
-    Attributes:
-        phase: what, in one word.
-        step: how many steps are done.
-        steps: how many there are; 0 while that is not known.
-        seconds: since the call began.
-    """
-
-    phase: str
-    step: int
-    steps: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"{self.phase}: {self.step} of {self.steps}, {self.seconds:.1f} s"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.output import in_new_folder
-from tmkit._support.terminal import Progress
+from tmkit._support.progress import Progress
 from tmkit.batch.results import BatchRow, BatchTable, arrow, open_results
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, UnknownNameError
 from tmkit.formats import scene_to_dict

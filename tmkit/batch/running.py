@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed
-from tmkit._support.terminal import Progress
 from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, Job
 from tmkit.batch.results import STORE, Journal, arrow, write_results

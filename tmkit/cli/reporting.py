@@ -28,7 +28,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tmkit._support.terminal import Progress, printable
+from tmkit._support.progress import Progress
+from tmkit._support.terminal import printable
 from tmkit.cli.events import write_event
 from tmkit.cli.signals import ExitCode
 from tmkit.cli.streams import DroppingFile, text_file

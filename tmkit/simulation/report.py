@@ -1,4 +1,4 @@
-"""What a simulation of a plan found, and what it tells while it runs (see :mod:`tmkit._support.terminal`).
+"""What a simulation of a plan found, and what it tells while it runs (see :mod:`tmkit._support.progress`).
 
 Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
 happened with what the plan says; every note says in words where and why they differ. A plan that fails in physics is
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed, Result
-from tmkit._support.terminal import Progress
 
 _PHASES = {
     "build": "loading the scene",

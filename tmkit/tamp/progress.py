@@ -1,11 +1,11 @@
-"""What planning and checking tell while they run; see :mod:`tmkit._support.terminal`."""
+"""What planning and checking tell while they run; see :mod:`tmkit._support.progress`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tmkit._support.terminal import Progress
+from tmkit._support.progress import Progress
 
 if TYPE_CHECKING:
     from tmkit.plans.values import Plan
