@@ -15,11 +15,10 @@ from tmkit.manipulation.actions.handover import handovers
 from tmkit.pddl import GroundAction
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.parts.regions import Regions
+from tmkit.tamp.parts.regions import Regions, is_ready
 
 _AHEAD = (0.6, 0.7, 0.5)  # metres before the middle of the two bases at which hands meet
 _ABOVE = (0.0, 0.15, -0.15, 0.3, 0.45, 0.6, 0.75)  # metres above the middle of the two bases
-_READY = 1e-6  # radians or metres within which an arm is at its ready configuration
 _ROOM = 0.11  # metres around hands and object that should be free where they meet
 
 
@@ -55,7 +54,11 @@ class TwoArms(Regions):
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, each also after the other arms have gone out of its way."""
-        away = [arm for name, arm in self.arms.items() if name not in action.arguments and not _is_ready(context, arm)]
+        away = [
+            arm
+            for name, arm in self.arms.items()
+            if name not in action.arguments and not is_ready(context.scene, context.q, arm)
+        ]
         aside = [MoveTo(arm.ready, "out of the way", arm=arm.name) for arm in away]
         for candidate in super().candidates(action, context):
             yield candidate
@@ -100,8 +103,3 @@ class TwoArms(Regions):
                     at = (scene.pose(frame, relative_to=scene.root(frame), q=q) @ attached.pose).inverse().apply(point)
                     least = min(least, norm(np.maximum(0.0, np.maximum(low - at, at - high))))
         return float(least)
-
-
-def _is_ready(context: ActionContext, arm: Manipulator) -> bool:
-    now = context.q[arm.joint_indices(context.scene)]
-    return bool(np.max(np.abs(now - [arm.ready[joint] for joint in arm.joints])) < _READY)

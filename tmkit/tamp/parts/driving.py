@@ -17,14 +17,13 @@ from tmkit.pddl import Fact, State
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.domains.tabletop import shape_bounds
-from tmkit.tamp.parts.regions import Arguments, Regions
+from tmkit.tamp.parts.regions import Arguments, Regions, is_ready
 
 _AT_STATION = 0.01  # metres and radians within which the base is at a station
 _AT_SURFACE = 1.0  # metres from the edge of a surface within which the base is at it
 _GAP = 0.03  # metres between the chassis and the edge of a surface, at least
 _NEAREST, _STEP, _STEPS = 0.45, 0.08, 3  # metres from an object to the base: where to begin, and how to go on
 _DIRECTIONS = 12
-_READY = 1e-6  # radians within which the arm is at its ready configuration
 
 
 class Driving(Regions):
@@ -97,8 +96,7 @@ class Driving(Regions):
             poses = [self._planar(scene, there)]
         else:
             poses = self._poses_at(context, there, now)
-        entries = arm.joint_indices(scene)
-        folded = np.max(np.abs(context.q[entries] - [arm.ready[joint] for joint in arm.joints])) < _READY
+        folded = is_ready(scene, context.q, arm)
         for x, y, yaw in poses:
             yaw = float(now[2]) + math.remainder(yaw - now[2], math.tau)
             lower, upper = scene.joint_limits[scene.joint_names.index(self.base.joints[2])]

@@ -32,6 +32,7 @@ _SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=boo
 _STANDS = 0.005  # metres that an object may be above or below the top of its region
 _MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
 _TILT = 0.05  # radians that it may lean
+_READY = 1e-6  # radians or metres by which a joint may miss its value in the ready configuration
 _BESIDE = 0.02  # metres between neighbours, from above
 _OVER = 0.01  # metres above its neighbours from which an object is lowered between them
 
@@ -309,6 +310,12 @@ def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, Sc
         yield from ((frame,) for frame in frames if name in scene.classes(frame))
 
     return facts
+
+
+def is_ready(scene: SceneGraph, q: Configuration, arm: Manipulator) -> bool:
+    """Return whether an arm is at its ready configuration."""
+    away = np.asarray(q)[arm.joint_indices(scene)] - [arm.ready[joint] for joint in arm.joints]
+    return bool(np.max(np.abs(away)) <= _READY)
 
 
 @incremental

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-import numpy as np
-
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Place
 from tmkit.manipulation.placements.sampling import PlacementSettings, placements_in_region, placements_on_surface
@@ -16,10 +14,9 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.traced_scene import incremental
-from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
+from tmkit.tamp.parts.regions import Arguments, Regions, class_facts, is_ready
 
 _UP = 0.9  # least z, in the region's axes, of the z axis of an object that is upright
-_HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
 
 
 class Home(Regions):
@@ -36,10 +33,7 @@ class Home(Regions):
 
     def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the arms at home."""
-        for name, arm in self.arms.items():
-            home = np.array([arm.ready[joint] for joint in arm.joints])
-            if np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home)) <= _HOME_TOLERANCE:
-                yield (name,)
+        yield from ((name,) for name, arm in self.arms.items() if is_ready(scene, q, arm))
 
     def do_move_home(self, context: ActionContext, arm: Manipulator) -> Iterator[Candidate]:
         """Yield the motion to the ready configuration."""
