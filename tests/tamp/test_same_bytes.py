@@ -105,7 +105,7 @@ MAY = {
     ("tmkit/formats/convex_pieces.py", "np.linalg"): "axes along which pieces of another library are cut again",
     ("tmkit/formats/convex_pieces.py", "np.arctan2"): "whether a point is inside by more than half a turn",
     ("tmkit/formats/gltf/scene.py", "np.linalg"): "the sign of a determinant",
-    ("tmkit/formats/usd/stage.py", "np.linalg"): "the sign of a determinant",
+    ("tmkit/formats/usd/reader.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/usd/writer.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/urdf/reader.py", "np.linalg"): "whether eigenvalues are negative by more than rounding",
 }
