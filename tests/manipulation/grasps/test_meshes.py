@@ -125,6 +125,14 @@ def test_a_cup_is_held_by_its_wall_too() -> None:
     assert {round(grasp.width, 3) for grasp in grasps(cup())} == {0.072}
 
 
+def test_a_mug_is_held_by_its_handle_too() -> None:
+    """Pairs near the centre of mass do not take all places: some grasps are further out than the mug's wall."""
+    scene, rng = tk.load_scene("panda_table", "dishes"), np.random.default_rng(0)
+    found = grasps_of(scene, "mug", manipulator=PANDA, rng=rng)
+    assert any(grasp.object_from_tool.translation[1] > 0.041 for grasp in found)
+    assert any(np.hypot(*grasp.object_from_tool.translation[:2]) < 0.045 for grasp in found)
+
+
 def test_a_wedge_is_found_by_the_mean_of_normals() -> None:
     """On a blunt cone no two normals are opposite; the pairs found are horizontal and in the cone of friction."""
     shape = mesh_of(trimesh.creation.cone(0.02, 0.1))

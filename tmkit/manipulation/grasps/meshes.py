@@ -26,6 +26,7 @@ FRICTION = 0.5
 """Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
 
 _SAMPLES = 640  # points on the surface
+_ELSEWHERE, _APART = 12, 0.02  # pairs so many metres from all that are better
 _FLAT_PARTS = 24  # middles of flat parts among them
 _PAIRS, _PAIRS_OF_AXIS = 480, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
 _NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
@@ -92,18 +93,20 @@ def antipodal_pairs(
 
 
 def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) -> list[ContactPair]:
-    """Return pairs of contact points without near duplicates.
+    """Return pairs of contact points without near duplicates, then some where none of these is, as on a handle.
 
     Args:
-        of_axis: maximal number of pairs with nearly parallel axes.
+        limit: maximal number of the former.
+        of_axis: maximal number of them with nearly parallel axes.
     """
-    kept: list[ContactPair] = []
+    kept, left = list[ContactPair](), list[ContactPair]()
     for pair in pairs:
-        if len(kept) == limit:
-            break
         parallel = [other for other in kept if abs(dot(pair.axis, other.axis)) > _PARALLEL]
         is_new = all(norm(pair.middle - other.middle) >= _NEAR for other in parallel)
-        if is_new and len(parallel) < of_axis:
+        (kept if is_new and len(parallel) < of_axis and len(kept) < limit else left).append(pair)
+    most = len(kept) + _ELSEWHERE
+    for pair in left:
+        if len(kept) < most and all(norm(pair.middle - other.middle) >= _APART for other in kept):
             kept.append(pair)
     return kept
 
