@@ -12,9 +12,10 @@ them again and need not trust the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 
 from numpy.typing import ArrayLike
 
@@ -170,7 +171,7 @@ class CollisionRules:
 
     def world(
         self, scene: SceneGraph, exemptions: Iterable[Exemption], *, margin: float,
-        near: Iterable[tuple[str, str]] = (), close: Iterable[tuple[str, str]] = (),
+        near: Iterable[tuple[str, str]] = (), close: Mapping[tuple[str, str], float] = MappingProxyType({}),
         source: CollisionWorld | None = None,
     ) -> CollisionWorld:  # fmt: skip
         """Return the collision world of a version under the given exemptions.
@@ -180,10 +181,10 @@ class CollisionRules:
             exemptions: pairs that may be nearer than ``margin``.
             margin: metres that all other checked pairs keep.
             near: pairs that need not keep the margin, but must not overlap.
-            close: pairs that need not keep a larger margin than :data:`PLANNING_MARGIN`.
+            close: pairs that keep another margin, which is in metres.
             source: a world of another version, to reuse its results; the answers are the same without.
         """
-        pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): PLANNING_MARGIN for pair in close}
+        pair_margins = {(min(pair), max(pair)): metres for pair, metres in close.items()}
         pair_margins |= {(min(pair), max(pair)): -TOUCHING for pair in near}
         for exemption in exemptions:
             if exemption.frame_a in scene and exemption.frame_b in scene:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_towers_need_one_look_a_block() -> None:
     assert plan is not None
     assert sorted(looks(plan)) == ["a", "b", "c"]
     assert tk.validate_plan(plan).problems == ()
-    lonely = Plan(**{**vars(plan), "steps": plan.steps[1:]})
+    lonely = replace(plan, steps=plan.steps[1:])
     assert not tk.validate_plan(lonely).is_valid
 
 
@@ -162,7 +163,7 @@ def test_a_camera_on_the_hand_is_brought_to_views() -> None:
     assert [len(step.segments) for step in plan.steps] == [1, 1, 4, 4]
     assert tk.validate_plan(plan).problems == ()
     blinkered = plan.scene.set_attribute("eye", "nearest", 0.55)
-    forged = Plan(**{**vars(plan), "scene": blinkered})
+    forged = replace(plan, scene=blinkered)
     assert any(
         "from camera 'eye', which sees from 0.55 to 0.6 m" in problem for problem in tk.validate_plan(forged).problems
     )

@@ -65,6 +65,7 @@ CHECK_TRAVEL = 0.001
 WIDE_MARGIN = 0.005
 """Metres that searched paths keep from everything, where one is soon found so."""
 
+_KEPT_AT_ENDS = 0.8  # of the distance of two frames at the ends of a path, where it is less
 _EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
 _NEAR_CORRIDOR = 0.7  # radians or metres by which each joint may be away from a corridor that is tried
@@ -347,13 +348,18 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def _wide_world(self, phase: Phase, start: Configuration, goals: Configuration) -> CollisionWorld:
-        """Return the world in which all keep the wide margin but what is nearer at either end of a path."""
+        """Return the world in which all keep the wide margin, but for what is nearer at either end of a path.
+
+        That keeps most of what it has there: paths are shortened as far as they may be, and what is held slips.
+        """
         scene, exemptions, near = phase.scene, phase.exemptions, phase.near
         wide = self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, source=phase.world)
-        contacts = [contact for q in (start, *goals) for contact in wide.contacts(q)]
-        if not contacts:
+        close: dict[tuple[str, str], float] = {}
+        for contact in (contact for q in (start, *goals) for contact in wide.contacts(q)):
+            pair, margin = (contact.frame_a, contact.frame_b), max(PLANNING_MARGIN, _KEPT_AT_ENDS * contact.distance)
+            close[pair] = min(margin, close.get(pair, margin))
+        if not close:
             return wide
-        close = [(contact.frame_a, contact.frame_b) for contact in contacts]
         return self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
 
     @timed(PlanningPhase.PATH_SEARCH)
