@@ -23,7 +23,7 @@ from tmkit.pddl import (
     problem_to_unified,
     schedule_fault,
 )  # fmt: skip
-from tmkit.pddl.schedules import SEPARATION
+from tmkit.pddl.validation import SEPARATION
 from tmkit.task_planning import FastDownward, TaskPlanStatus, UnifiedPlanner, makespan, schedule
 
 TRUCKS = """(define (domain trucks) (:requirements :durative-actions :typing) (:types place truck pack)

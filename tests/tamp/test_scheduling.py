@@ -26,7 +26,7 @@ from tmkit.manipulation.actions.timing_breakdown import PhaseClock
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
-from tmkit.pddl.schedules import by_turns, interference
+from tmkit.pddl.validation import by_turns, interference
 from tmkit.plans import Plan, Schedule
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose

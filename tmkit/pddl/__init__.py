@@ -31,14 +31,14 @@ if TYPE_CHECKING:
         load_domain as load_domain, load_problem as load_problem, parse_domain as parse_domain,
         parse_goal as parse_goal, parse_problem as parse_problem,
     )  # fmt: skip
-    from tmkit.pddl.schedules import TimedAction as TimedAction, schedule_fault as schedule_fault
+    from tmkit.pddl.validation import TimedAction as TimedAction, schedule_fault as schedule_fault
     from tmkit.pddl.state import State as State, StateDifference as StateDifference
     from tmkit.pddl.substitution import free_variables as free_variables, substitute as substitute
     from tmkit.pddl.unified import (
         problem_from_unified as problem_from_unified,
         problem_to_unified as problem_to_unified,
     )
-    from tmkit.pddl.schedules import TaskPlanValidation as TaskPlanValidation, validate_task_plan as validate_task_plan
+    from tmkit.pddl.validation import TaskPlanValidation as TaskPlanValidation, validate_task_plan as validate_task_plan
     from tmkit.pddl.vocabulary import Function as Function, Predicate as Predicate, Type as Type
     from tmkit.pddl.writer import domain_to_pddl as domain_to_pddl, problem_to_pddl as problem_to_pddl
 else:

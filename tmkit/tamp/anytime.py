@@ -23,7 +23,7 @@ from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
-from tmkit.pddl.schedules import by_turns
+from tmkit.pddl.validation import by_turns
 from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.pddl.schedules import by_turns
+from tmkit.pddl.validation import by_turns
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext, SearchLog, budget_growth

@@ -42,7 +42,7 @@ from tmkit._support.signals import interrupts_kept, temporary_folder
 from tmkit._support.subprocesses import Finished, Program, tied, wait_for_any
 from tmkit.errors import MissingExtraError, TaskPlannerError, TmkitError
 from tmkit.pddl.formulas import GroundAction
-from tmkit.pddl.schedules import validate_task_plan
+from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.encoding import Encoding
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask

@@ -8,9 +8,8 @@ Invariants that a planner must keep, because plans are repeatable by them: a pre
 leaves the old one as it was; the same prepared task gives the same plan, whatever was searched before or runs beside;
 time limits only stop. And one because results are trusted: ``UNSOLVABLE`` means proved.
 
-A task planner of the user whose answers are checked: what is no plan is an error that names the planner. The search for
-motions relies on these. A plan that does not reach the goal, or does what was forbidden, would be taken for a solution
-or tried for ever; here it is a :class:`~tmkit.errors.TaskPlannerError`.
+The search for motions relies on these, so :class:`CheckedTaskPlanner` checks the answers of a user's planner: a plan
+that does not reach the goal, or does what was forbidden, is a :class:`~tmkit.errors.TaskPlannerError` that names it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tmkit._support.argument_errors import callable_name
 from tmkit._support.results import Result
 from tmkit.errors import TaskPlannerError, TmkitError
 from tmkit.pddl import Fact, GroundAction, Problem, State, validate_task_plan
-from tmkit.pddl.schedules import TimedAction
+from tmkit.pddl.validation import TimedAction
 
 
 class TaskPlanStatus(Enum):

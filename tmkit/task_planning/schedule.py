@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schedules import SEPARATION, TimedAction, action_timing, interference
 from tmkit.pddl.state import State
+from tmkit.pddl.validation import SEPARATION, TimedAction, action_timing, interference
 
 
 def schedule(problem: Problem, steps: Sequence[GroundAction]) -> tuple[TimedAction, ...]:

@@ -35,7 +35,7 @@ from tmkit._support.limits import check_time
 from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schedules import validate_task_plan
+from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.clauses import StepClauses
 from tmkit.task_planning.fast_downward import FastDownward
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus

@@ -13,7 +13,7 @@ from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules, CollisionWorld, Exemption, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
 from tmkit.pddl import Domain
-from tmkit.pddl.schedules import interference
+from tmkit.pddl.validation import interference
 from tmkit.plans.schedule import TICK, Moment, Schedule
 from tmkit.plans.values import Configuration, Plan, SegmentKind
 from tmkit.robots import Manipulator, movable_frames

@@ -1,15 +1,12 @@
-"""Actions in time, and whether they may be done so.
+"""Whether plans are valid: action by action, laid out in time, and in which other orders.
 
-Invariants: :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003) and shares nothing with what makes
-schedules: it has each start and end happen in the order of time, on the parts of an action as they were written. What
-happens at one instant sees the state before it.
+* :func:`validate_task_plan` applies the actions in order, and tells how many were applied, which part of which
+  precondition failed, and which part of the goal does not hold at the end.
+* :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003): each start and end happens in the order of time,
+  on the parts of an action as they were written; what happens at one instant sees the state before it.
+* :func:`interference` tells which actions of a plan must not change places.
 
-Partial orders: which actions of a plan may change places, and plans in which agents take turns. Validate a task plan
-action by action.
-
-:func:`validate_task_plan` applies the actions in order with :mod:`tmkit.pddl.evaluation`, which shares no code with any
-planner. It returns how many actions were applied, which part of which precondition failed, and which part of the goal
-does not hold at the end.
+Invariants: nothing is shared with what makes plans or schedules.
 """
 
 from __future__ import annotations
