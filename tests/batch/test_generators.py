@@ -8,7 +8,7 @@ import pytest
 
 import tmkit as tk
 from tmkit.batch import GeneratorSource, generate, load_batch
-from tmkit.batch.generators import GENERATORS
+from tmkit.batch.generated_problems import GENERATORS
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError
 
 SMALL: dict[str, dict[str, int]] = {

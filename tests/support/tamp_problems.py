@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tmkit.batch.generators import (
+from tmkit.batch.generated_problems import (
     CUBE,
     GeneratedProblem as TampProblem,
     add_block,

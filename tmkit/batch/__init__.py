@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.batch.batch_files import load_batch as load_batch
     from tmkit.batch.dataset import Dataset as Dataset, write_dataset as write_dataset
-    from tmkit.batch.generators import (
-        GeneratedProblem as GeneratedProblem, GeneratorSource as GeneratorSource, generate as generate,
-    )  # fmt: skip
+    from tmkit.batch.generated_problems import GeneratedProblem as GeneratedProblem
+    from tmkit.batch.generators import GeneratorSource as GeneratorSource, generate as generate
     from tmkit.batch.problems import (
         Batch as Batch, BatchEntry as BatchEntry, BatchOptions as BatchOptions, FixedProblem as FixedProblem,
         ProblemSource as ProblemSource,

@@ -1,8 +1,8 @@
-"""Plan files: a plan as JSON that stands alone, or in the format of the original TMKit (docs/reference/plan_files.md).
+"""Plan files: a plan as JSON that stands alone (docs/reference/plan_files.md).
 
 Later scene versions are not stored: they follow from the first one by the reparentings of the segments and the changes
-of classes after them, and loading applies them again. Reading proves the form, not the truth; whether the motions hold
-is for the checker. How ``.tmp`` files are read, :mod:`tmkit.tamp.validation.tmp_plan` tells.
+of classes after them, and loading applies them again. Reading checks the form; whether the motions are valid is for
+:func:`tmkit.validate_plan`. Files of the original TMKit are written by :mod:`tmkit.plans.tmp_file`.
 
 Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
 no dates and no absolute paths. A file is written whole or not at all.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,7 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.output import write_text
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
-from tmkit.formats import (
-    TmpAction,
-    TmpComment,
-    TmpEntry,
-    TmpMotion,
-    TmpReparent,
-    Waypoint,
-    scene_from_dict,
-    scene_to_dict,
-    write_tmp,
-)
+from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.graph.task_facts import TaskFact
@@ -44,14 +34,12 @@ from tmkit.plans.class_changes import ClassChange, FactChange, with_class_change
 from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
 from tmkit.plans.timing_file import read_timing, timing_to_list
+from tmkit.plans.tmp_file import save_tmp_plan
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import check_different
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import read_only
-
-TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
-"""The comment that files written here begin with: one that does not end as it says is cut off."""
 
 _FORMAT = "tmkit-plan"
 _VERSION, _UNTIMED_VERSION = 4, 3  # the former has the timing of the motions
@@ -79,7 +67,7 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     """
     check_argument(plan, Plan, "plan", function="save_plan", hint=plan_hint(plan))
     if Path(path).suffix == ".tmp":
-        _save_tmp_plan(plan, path)
+        save_tmp_plan(plan, path)
         return
     text = json.dumps(plan_to_dict(plan), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
     write_text(Path(path), text + "\n")
@@ -431,70 +419,3 @@ def _read_reparenting(node: JsonNode) -> Reparenting:
         return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
     except TmkitError as error:
         raise pose.error(str(error)) from None
-
-
-# --- the format of the original TMKit ---------------------------------------------------------------------------------
-
-
-def tmp_footer(actions: int) -> str:
-    """Return the comment that a file of so many actions ends with."""
-    return f"End, {actions} actions"
-
-
-def _save_tmp_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan in the TMKit format, completely or not at all; the same plan gives the same bytes."""
-    for number, step in enumerate(plan.steps, start=1):
-        if (reason := _inexpressible(plan, step)) is not None:
-            what = f"step {number} {step.action} {reason}, which the format cannot express; save the plan as .json"
-            raise PlanFileError.at(path, what)
-    write_tmp(tuple(_entries(plan)), path)
-
-
-def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
-    """Return what a step does that no entry of the format says; None when all of it can be written."""
-    if step.observations:
-        return "observes frames"
-    for segment in step.segments:
-        if segment.kind == "push":
-            return f"pushes '{segment.held}'"
-        if segment.into is not None:
-            return f"pours into '{segment.into}'"
-        operated = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
-        if operated:
-            return f"moves joint '{min(operated)}' by its handle"
-    return None
-
-
-def _entries(plan: Plan) -> Iterator[TmpEntry]:
-    """Yield a plan as the entries of a plan file; comments name what it was made for."""
-    yield TmpComment(TMP_HEADER)
-    for what, said in (
-        ("Task Domain", plan.domain),
-        ("Semantics", plan.semantics),
-        ("Goal", plan.goal),
-        ("Robot", " ".join(robot.name for robot in plan.robots)),
-        ("Seed", str(plan.seed)),
-    ):
-        if said:
-            yield TmpComment(f"{what}: {said}")
-    yield TmpMotion(plan.scene.joint_names, (Waypoint(tuple(plan.q.tolist())),))
-    scene, q = plan.scene, plan.q
-    for step in plan.steps:
-        yield TmpAction((step.action.name, *step.action.arguments))
-        for segment in step.segments:
-            yield _motion(segment, scene, q, plan.arm(segment.arm))
-            scene, q = segment.end(scene, q)
-            if segment.reparenting is not None:
-                yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
-    yield TmpComment(tmp_footer(len(plan.steps)))
-
-
-def _motion(segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipulator) -> TmpMotion:
-    """Return a segment as a motion of arm and hand; where the fingers move, they do while the arm stands still."""
-    fingers = robot.gripper_joints
-    before = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
-    after = [float(segment.gripper.get(joint, value)) for joint, value in zip(fingers, before, strict=True)]
-    rows = [(*map(float, row), *after) for row in segment.path]
-    if after != before:
-        rows.insert(0, (*map(float, segment.path[0]), *before))
-    return TmpMotion((*segment.joint_names, *fingers), tuple(Waypoint(row) for row in rows))

@@ -13,6 +13,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.store.encoding import Conflict as Conflict, merge_scenes as merge_scenes
-    from tmkit.store.store import Collected as Collected, Store as Store, StoreLimits as StoreLimits, Version as Version
+    from tmkit.store.store import Collected as Collected, Store as Store, Version as Version
+    from tmkit.store.versions import StoreLimits as StoreLimits
 else:
     __getattr__, __dir__ = lazy_names(__name__)

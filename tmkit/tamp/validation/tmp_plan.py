@@ -31,7 +31,7 @@ from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules, carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
-from tmkit.plans.plan_file import TMP_HEADER, tmp_footer
+from tmkit.plans.tmp_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
