@@ -27,7 +27,7 @@ from tmkit.graph.moments import twists_between
 from tmkit.graph.rigid import joint_values, loose_edge, rigid_frames
 from tmkit.graph.semantic_edges.queries import check_names, explain, moment_of, unjoined
 from tmkit.relations import SemanticTwist, TwistCoord, TwistVector
-from tmkit.relations.semantic.base import Form, form_of
+from tmkit.relations.semantic.operations import Form, form_of
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist, Pose, adjoint
 from tmkit.spatial.plain import plain_numbers

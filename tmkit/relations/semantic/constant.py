@@ -10,14 +10,8 @@ import numpy as np
 from tmkit.relations import representations as reps, rules
 from tmkit.relations.representation import Numbers
 from tmkit.relations.semantic import values
-from tmkit.relations.semantic.base import (
-    Operation,
-    SemanticRelation,
-    coord_of,
-    require_one,
-    require_representable,
-    result_of,
-)
+from tmkit.relations.semantic.base import SemanticRelation, coord_of, require_one, result_of
+from tmkit.relations.semantic.operations import Operation, require_representable
 from tmkit.relations.semantic.values import Value, carried
 from tmkit.relations.semantics import OrientationCoord, PoseCoord, PositionCoord
 from tmkit.spatial import GaussianPose, Pose

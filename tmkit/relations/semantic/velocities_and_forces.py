@@ -10,8 +10,9 @@ import numpy as np
 from tmkit.relations import representations as reps, rules, semantics as sem
 from tmkit.relations.representation import Numbers, Vector, elapsed, seconds
 from tmkit.relations.semantic import values
-from tmkit.relations.semantic.base import Operation, SemanticRelation, coord_of, planned, result_of, ruled
+from tmkit.relations.semantic.base import SemanticRelation, coord_of, result_of
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
+from tmkit.relations.semantic.operations import Operation, planned, ruled
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 from tmkit.spatial import Pose, exp_each, log_each, right_jacobian
 
