@@ -63,14 +63,12 @@ void turn(double* values, std::int64_t count, std::int64_t step = 1) {
         for (std::int64_t i = 0; i < count; ++i) values[i * step] = turned(values[i * step]);
 }
 
-template <class Function>
-Function* next(const char* name) {
+template <class Function> Function* next(const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 // numpy's OpenBLAS is loaded for numpy alone, so it is looked for among what is loaded.
-template <class Function>
-Function* in_openblas(const char* name) {
+template <class Function> Function* in_openblas(const char* name) {
     static void* library = [] {
         std::string path;
         dl_iterate_phdr([](dl_phdr_info* info, std::size_t, void* found) {

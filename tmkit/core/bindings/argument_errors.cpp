@@ -68,8 +68,7 @@ PyObject* explained(PyObject* function, PyObject* const* args, std::size_t flags
     return result;
 }
 
-template <std::size_t... kind>
-constexpr std::array<vectorcallfunc, kinds> make_wrappers(std::index_sequence<kind...>) {
+template <std::size_t... kind> constexpr std::array<vectorcallfunc, kinds> make_wrappers(std::index_sequence<kind...>) {
     return {explained<kind>...};
 }
 constexpr auto wrappers = make_wrappers(std::make_index_sequence<kinds>());

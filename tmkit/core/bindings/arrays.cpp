@@ -60,8 +60,7 @@ Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     }
 }
 
-template <class AnyArray>
-std::string shape_text(const AnyArray& array) {
+template <class AnyArray> std::string shape_text(const AnyArray& array) {
     std::string text = "(";
     for (std::size_t i = 0; i < array.ndim(); ++i) text += (i ? ", " : "") + std::to_string(array.shape(i));
     return text + (array.ndim() == 1 ? ",)" : ")");

@@ -92,8 +92,7 @@ struct ShapeArgument {
 std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes);
 
 // A read-only numpy array that owns its numbers.
-template <class Number>
-struct OwnedArray {
+template <class Number> struct OwnedArray {
     nb::object array;
 };
 using ReadOnlyArray = OwnedArray<double>;
@@ -107,8 +106,7 @@ OwnedArray<Number> make_owned(std::vector<Number> values, std::initializer_list<
 }
 // A few numbers, by numpy over bytes: in half of the time. Not valid where the interpreter ends.
 nb::object small_array(std::span<const double> numbers);
-template <class Number>
-OwnedArray<Number> make_owned(std::vector<Number> values) {
+template <class Number> OwnedArray<Number> make_owned(std::vector<Number> values) {
     const std::size_t count = values.size();
     if constexpr (std::is_same_v<Number, double>)
         if (count > 0 && count <= 64)
@@ -150,8 +148,7 @@ inline std::vector<double> read_vector(nb::handle values, const char* what, std:
     return HeldVector(values, what, expected, kind).copy();
 }
 // So many finite numbers; throws Error(scene).
-template <std::size_t N>
-std::array<double, N> read_array(nb::handle values, const char* what) {
+template <std::size_t N> std::array<double, N> read_array(nb::handle values, const char* what) {
     const HeldVector held(values, what, N, ErrorKind::scene);
     std::array<double, N> numbers;
     std::copy(held.numbers().begin(), held.numbers().end(), numbers.begin());
@@ -192,18 +189,15 @@ inline ReadOnlyArray make_rows(std::vector<double> values, std::size_t columns) 
     const std::size_t count = values.size() / columns;
     return make_array(std::move(values), {count, columns});
 }
-template <std::size_t N>
-ReadOnlyArray make_array(const std::array<double, N>& values) {
+template <std::size_t N> ReadOnlyArray make_array(const std::array<double, N>& values) {
     return make_array(std::vector<double>(values.begin(), values.end()));
 }
 // A matrix of n rows and n columns.
-template <std::size_t N>
-ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
+template <std::size_t N> ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
     return make_array(std::vector<double>(matrix.begin(), matrix.end()), {n, n});
 }
 // What `make` makes of each row of an (m, columns) argument, as rows.
-template <class Make>
-ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
+template <class Make> ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
     const std::vector<double> given = read_matrix(argument, what, columns, ErrorKind::scene);
     using Row = decltype(make(given.data()));
     std::vector<double> made;
@@ -245,8 +239,7 @@ struct Text {
     Text operator+(const char* more) const { return {text + more}; }
 };
 
-template <class Value>
-using TupleOf = nb::typed<nb::tuple, Value, nb::ellipsis>;
+template <class Value> using TupleOf = nb::typed<nb::tuple, Value, nb::ellipsis>;
 template <class Value>
 TupleOf<Value> tuple_of(std::vector<Value> values) {  // moved: a copy that memory is short for would be a bad cast
     return TupleOf<Value>(nb::tuple(nb::cast(std::move(values))));
@@ -260,14 +253,12 @@ inline Names names_of(const SceneGraph& scene, const std::vector<FrameId>& frame
 }
 
 // __eq__ of a class: equal to objects of the same class only.
-template <class Value>
-bool equals(const Value& a, nb::handle b) {
+template <class Value> bool equals(const Value& a, nb::handle b) {
     return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
 }
 
 // Equality of an immutable value, its hash by what `key` gives of it, and its text.
-template <class Value, class Key, class Text>
-void bind_value(nb::class_<Value>& cls, Key key, Text text) {
+template <class Value, class Key, class Text> void bind_value(nb::class_<Value>& cls, Key key, Text text) {
     cls.def("__eq__", &equals<Value>, "other"_a.none())
         .def("__hash__", [key](const Value& value) {
         return nb::hash(key(value));
@@ -332,8 +323,7 @@ void bind_gaussian_pose(nb::module_& m);
 void bind_elementary(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);
-template <class Scene>
-void bind_pose_queries(nb::class_<Scene>& cls);
+template <class Scene> void bind_pose_queries(nb::class_<Scene>& cls);
 void bind_scene_functions(nb::module_& m);
 void bind_structure_functions(nb::module_& m);
 void bind_shape(nb::module_& m);
@@ -357,8 +347,7 @@ void bind_argument_errors(nb::module_& m);
 
 namespace nanobind::detail {
 
-template <>
-struct type_caster<tmkit::bindings::ArrayArgument> {
+template <> struct type_caster<tmkit::bindings::ArrayArgument> {
     NB_TYPE_CASTER(tmkit::bindings::ArrayArgument, const_name("numpy.typing.ArrayLike"))
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         value.value = borrow(source);
@@ -369,8 +358,7 @@ struct type_caster<tmkit::bindings::ArrayArgument> {
     }
 };
 
-template <>
-struct type_caster<tmkit::bindings::ShapeArgument> {
+template <> struct type_caster<tmkit::bindings::ShapeArgument> {
     NB_TYPE_CASTER(tmkit::bindings::ShapeArgument, const_name("tmkit._core.AttachedShape | tmkit._core.Shape"))
     bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
         value.value = borrow(source);
@@ -381,8 +369,7 @@ struct type_caster<tmkit::bindings::ShapeArgument> {
     }
 };
 
-template <class Number>
-struct type_caster<tmkit::bindings::OwnedArray<Number>> {
+template <class Number> struct type_caster<tmkit::bindings::OwnedArray<Number>> {
     NB_TYPE_CASTER(tmkit::bindings::OwnedArray<Number>,
                    const_name("numpy.typing.NDArray[numpy.") +
                        const_name<std::is_floating_point_v<Number>>("float64", "int32") + const_name("]"))

@@ -70,8 +70,7 @@ std::vector<double> configuration(const CollisionWorld& world, const ArrayArgume
 }
 
 // What answer(world, q) says of a full configuration.
-template <class Answer>
-auto ask(const CollisionWorld& world, const ArrayArgument& argument, Answer&& answer) {
+template <class Answer> auto ask(const CollisionWorld& world, const ArrayArgument& argument, Answer&& answer) {
     const std::vector<double> q = configuration(world, argument);
     return without_gil([&](const auto&) { return std::invoke(answer, world, q.data()); });
 }

@@ -44,8 +44,7 @@ nb::typed<nb::object, SceneGraph> apply_edit(nb::typed<nb::object, SceneGraph> s
     return nb::typed<nb::object, SceneGraph>(nb::cast(std::move(next).take()));
 }
 
-template <class Edit>
-void apply_edit(SceneEditHandle& self, Edit&& edit) {
+template <class Edit> void apply_edit(SceneEditHandle& self, Edit&& edit) {
     self.require_kept();
     try {
         edit(self.edit);
@@ -56,14 +55,10 @@ void apply_edit(SceneEditHandle& self, Edit&& edit) {
     }
 }
 
-template <class Edit>
-void apply_edit(SceneArrays& self, Edit&& edit) {
-    edit(self);
-}
+template <class Edit> void apply_edit(SceneArrays& self, Edit&& edit) { edit(self); }
 
 // An edit of these arguments, made by `call` in the scene or in the arrays; EDIT names a method that all have.
-template <class Self, class... Arguments>
-auto editing(auto call) {
+template <class Self, class... Arguments> auto editing(auto call) {
     return
         [call](Self self, Arguments... arguments) { return apply_edit(self, [&](auto& s) { call(s, arguments...); }); };
 }
@@ -74,8 +69,7 @@ inline const SceneGraph& scene_of(const SceneEdit& edit) { return edit.scene(); 
 inline const SceneArrays& scene_of(const SceneArrays& arrays) { return arrays; }
 
 // The docstring of what all have, where {a|b} is `a` for scenes and SceneEdit and `b` for SceneArrays.
-template <class Self>
-Text text_for(std::string_view text) {
+template <class Self> Text text_for(std::string_view text) {
     std::string made;
     while (true) {
         const std::size_t open = text.find('{'), bar = text.find('|', open), close = text.find('}', open);
@@ -127,11 +121,8 @@ template <class Scene>
 using SelfOf = std::conditional_t<std::is_same_v<Scene, SceneGraph>, nb::typed<nb::object, SceneGraph>, Scene&>;
 
 // For SceneGraph, SceneEditHandle and SceneArrays, which has all but the edits of whole scenes.
-template <class Scene>
-void bind_scene_edits(nb::class_<Scene>& cls);
-template <class Scene>
-void bind_content_edits(nb::class_<Scene>& cls);
-template <class Scene>
-void bind_noise_edits(nb::class_<Scene>& cls);
+template <class Scene> void bind_scene_edits(nb::class_<Scene>& cls);
+template <class Scene> void bind_content_edits(nb::class_<Scene>& cls);
+template <class Scene> void bind_noise_edits(nb::class_<Scene>& cls);
 
 }  // namespace tmkit::bindings

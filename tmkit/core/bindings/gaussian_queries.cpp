@@ -79,8 +79,7 @@ Args:
     q: (n_joints,) configuration measured at, radians or metres; optional when no joint is on the path.)" NO_POSE);
 }
 
-template <class Scene>
-void bind_twist_functions(nb::module_& m, auto&& noise) {
+template <class Scene> void bind_twist_functions(nb::module_& m, auto&& noise) {
     m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
           "scene"_a, "frame"_a,
           R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).

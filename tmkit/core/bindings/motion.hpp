@@ -11,8 +11,7 @@ namespace tmkit::bindings {
 
 // Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python wants to stop
 // (after Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
-template <class Run>
-auto without_gil(Run&& run) {
+template <class Run> auto without_gil(Run&& run) {
     bool stopped = false;
     const auto interrupted = [&stopped] {
         nb::gil_scoped_acquire acquired;
@@ -58,14 +57,12 @@ inline void require_positive(std::initializer_list<std::pair<double, const char*
 }
 
 // The name of a bound enum's value, such as "SOLVED".
-template <class Status>
-std::string status_name(Status status) {
+template <class Status> std::string status_name(Status status) {
     return nb::cast<std::string>(nb::cast(status).attr("name"));
 }
 
 // Binds a class of results with what the registered class gives all of them: no truth value, plain values, a display.
-template <class T>
-nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
+template <class T> nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
     using PlainValues = nb::typed<nb::dict, nb::str, nb::any>;
     static const auto call = [](nb::handle_t<T> self, const char* method) {
         return registered_function(&Registered::result).attr(method)(self);

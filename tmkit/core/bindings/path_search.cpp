@@ -10,8 +10,7 @@ namespace tmkit::bindings {
 namespace {
 
 // A result with names beside its numbers, so that it outlives the world.
-template <class Result>
-struct Named : Result {
+template <class Result> struct Named : Result {
     std::size_t joint_count;
     std::optional<PairNames> pair_names;
     std::optional<std::string> joint_name;
@@ -22,8 +21,7 @@ struct NamedPath : Named<PathResult> {
     PairCounts blocking_pairs;
 };
 
-template <class Result>
-Named<Result> with_names(Result result, const SceneGraph& scene, const CollisionWorld* world) {
+template <class Result> Named<Result> with_names(Result result, const SceneGraph& scene, const CollisionWorld* world) {
     const auto pair = pair_names(world, result.pair);
     std::optional<std::string> joint;
     if (result.joint >= 0) joint = joint_of_entry(scene, result.joint).name;
@@ -31,8 +29,7 @@ Named<Result> with_names(Result result, const SceneGraph& scene, const Collision
 }
 
 // How texts name the pair and the joint of a result.
-template <class Result>
-std::string cause_text(const Named<Result>& r) {
+template <class Result> std::string cause_text(const Named<Result>& r) {
     const auto& [first, second] = r.pair_names.value_or(PairNames());
     return (r.pair_names ? ", pair=(" + quoted(first) + ", " + quoted(second) + ")" : "") +
            (r.joint_name ? ", joint=" + quoted(*r.joint_name) : "");

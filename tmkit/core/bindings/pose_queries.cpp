@@ -24,8 +24,7 @@ const OptionalName& reference_of(const SceneArrays&, std::string_view, const Opt
     return relative_to;
 }
 
-template <class Scene>
-void bind_poses(nb::class_<Scene>& cls) {
+template <class Scene> void bind_poses(nb::class_<Scene>& cls) {
     cls.def(
         "pose",
         [](const Scene& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
@@ -70,8 +69,7 @@ GaussianPose gaussian(SceneArrays& arrays, std::string_view frame, const Optiona
     return arrays.gaussian_pose(frame, reference, q);
 }
 
-template <class Scene>
-void bind_uncertain_poses_and_twists(nb::class_<Scene>& cls) {
+template <class Scene> void bind_uncertain_poses_and_twists(nb::class_<Scene>& cls) {
     cls.def("gaussian_pose",
             [](Scene& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return in_range(gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
@@ -115,8 +113,7 @@ Raises:
 
 }  // namespace
 
-template <class Scene>
-void bind_pose_queries(nb::class_<Scene>& cls) {
+template <class Scene> void bind_pose_queries(nb::class_<Scene>& cls) {
     bind_poses(cls);
     bind_uncertain_poses_and_twists(cls);
 }

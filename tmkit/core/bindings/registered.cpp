@@ -38,10 +38,7 @@ static_assert(std::size(class_names) == static_cast<std::size_t>(ErrorKind::over
 
 nb::object as_object(std::monostate) { return nb::none(); }
 
-template <class Fact>
-nb::object as_object(const Fact& fact) {
-    return nb::cast(fact);
-}
+template <class Fact> nb::object as_object(const Fact& fact) { return nb::cast(fact); }
 
 void raise_in_python(const Error& error) {
     if (!registered() || !registered()->errors.is_valid()) return PyErr_SetString(PyExc_RuntimeError, error.what());

@@ -5,8 +5,7 @@
 namespace tmkit::bindings {
 namespace {
 
-template <class Self>
-void bind_frame_content_edits(auto& cls) {
+template <class Self> void bind_frame_content_edits(auto& cls) {
     cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&), "frame"_a, "classes"_a,
             text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.)" OF_FRAME R"(
     classes: what the frame is, e.g. ``('movable',)``; replaces its classes.)" NO_FRAME))
@@ -59,8 +58,7 @@ Args:
     SceneError: an empty key, or a value that is not JSON.)"));
 }
 
-template <class Self>
-void bind_group_edits(auto& cls) {
+template <class Self> void bind_group_edits(auto& cls) {
     cls.def("set_group",
             [](Self self, const std::string& name, const std::vector<std::string>& frames,
                const std::vector<std::string>& groups, const std::optional<std::vector<std::string>>& parents,
@@ -115,8 +113,7 @@ Args:
              R"(Remove a group, also from the groups that hold it; its frames stay.)" NO_GROUP);
 }
 
-template <class Self>
-void bind_whole_edits(auto& cls) {
+template <class Self> void bind_whole_edits(auto& cls) {
     cls.def("mount", EDIT(mount, const SceneGraph&, std::string_view, const std::string&, const Pose&, const Joint&),
             "other"_a, "under"_a, nb::kw_only(), "prefix"_a = "", "pose"_a = Pose{}, "joint"_a = Joint{},
             R"(Add a copy of another scene under a frame. O(m log n) for m frames.
@@ -160,8 +157,7 @@ Raises:
 
 }  // namespace
 
-template <class Scene>
-void bind_content_edits(nb::class_<Scene>& cls) {
+template <class Scene> void bind_content_edits(nb::class_<Scene>& cls) {
     using Self = SelfOf<Scene>;
     bind_frame_content_edits<Self>(cls);
     bind_group_edits<Self>(cls);

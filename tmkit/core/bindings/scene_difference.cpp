@@ -40,8 +40,7 @@ std::string text_of(const FrameDifference& d) {
     return "'" + d.after->name + "': " + joined(changed_fields(d));
 }
 
-template <class Choose>
-Names names_where(const SceneDifference& difference, Choose&& choose) {
+template <class Choose> Names names_where(const SceneDifference& difference, Choose&& choose) {
     nb::list names;
     for (const FrameDifference& frame : difference.frames)
         if (const FrameSpecification* said = choose(frame)) names.append(said->name);

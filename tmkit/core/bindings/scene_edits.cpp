@@ -8,8 +8,7 @@
 namespace tmkit::bindings {
 namespace {
 
-template <class Self>
-void bind_root_edits(auto& cls) {
+template <class Self> void bind_root_edits(auto& cls) {
     cls.def("add_root",
             [](Self self, const std::string& name, const std::optional<std::string>& body) {
         return apply_edit(self, [&](auto& s) {
@@ -52,8 +51,7 @@ Args:
     CapacityError: the joint's name is too long.})"));
 }
 
-template <class Self>
-void bind_twist_edits(auto& cls) {
+template <class Self> void bind_twist_edits(auto& cls) {
     cls.def("set_twist",
             [](Self self, std::string_view frame, const ArrayArgument& vector, const std::string& reference,
                const OptionalArray& covariance) {
@@ -85,8 +83,7 @@ Raises:
              text_for<Self>("Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
 }
 
-template <class Self>
-void bind_stamped_pose_edits(auto& cls) {
+template <class Self> void bind_stamped_pose_edits(auto& cls) {
     cls.def("add_stamped_pose",
             [](Self self, std::string_view frame, const Pose& pose, double stamp, std::optional<std::size_t> capacity,
                std::optional<double> window) {
@@ -126,8 +123,7 @@ void add_specified(SceneArrays& arrays, const FrameSpecification& f) {
     arrays.add_frame({f.name, f.parent, f.pose, &f.joint, f.body, f.shapes, f.classes, f.noise});
 }
 
-template <class Self>
-void bind_add_frame(auto& cls) {
+template <class Self> void bind_add_frame(auto& cls) {
     cls.def("add_frame",
             [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
@@ -167,8 +163,7 @@ Raises:
     CapacityError: no room for another frame, body or shape, or a name that is too long.})"));
 }
 
-template <class Self>
-void bind_frame_edits(auto& cls) {
+template <class Self> void bind_frame_edits(auto& cls) {
     cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(), "subtree"_a = false,
             text_for<Self>(R"(Remove a frame.
 
@@ -202,8 +197,7 @@ Raises:
     CapacityError: the joint's name is too long.})"));
 }
 
-template <class Self>
-void bind_reparent(auto& cls) {
+template <class Self> void bind_reparent(auto& cls) {
     cls.def("reparent",
             [](Self self, std::string_view frame, std::string_view parent, const Pose* pose, const OptionalArray& q,
                const OptionalArray& covariance) {
@@ -244,8 +238,7 @@ Args:
 
 }  // namespace
 
-template <class Scene>
-void bind_scene_edits(nb::class_<Scene>& cls) {
+template <class Scene> void bind_scene_edits(nb::class_<Scene>& cls) {
     using Self = SelfOf<Scene>;
     bind_root_edits<Self>(cls);
     bind_twist_edits<Self>(cls);

@@ -31,8 +31,7 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     edit = std::move(attempt);
 }
 
-template <class Self>
-void bind_edge_noise_edits(auto& cls) {
+template <class Self> void bind_edge_noise_edits(auto& cls) {
     cls.def("set_covariance",
             [](Self self, std::string_view frame, const OptionalArray& covariance) {
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, scene_before(self).specification(frame).parent);
@@ -87,8 +86,7 @@ Args:
     noise: what ``twist_noise`` returned; None: exact.)");
 }
 
-template <class Self>
-void bind_whole_noise_edits(auto& cls) {
+template <class Self> void bind_whole_noise_edits(auto& cls) {
     cls.def("add_noise",
             [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
@@ -132,8 +130,7 @@ Args:
 
 }  // namespace
 
-template <class Scene>
-void bind_noise_edits(nb::class_<Scene>& cls) {
+template <class Scene> void bind_noise_edits(nb::class_<Scene>& cls) {
     using Self = SelfOf<Scene>;
     bind_edge_noise_edits<Self>(cls);
     if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_whole_noise_edits<Self>(cls);

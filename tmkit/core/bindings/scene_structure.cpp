@@ -35,8 +35,7 @@ const SceneArrays& by_name(const SceneArrays& arrays) { return arrays; }
 Names tuple_of(Names names) { return names; }
 using bindings::tuple_of;
 
-template <class Scene>
-void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
+template <class Scene> void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
     cls.def_prop_ro("frame_names", [](const Scene& s) { return tuple_of(s.frame_names()); },
                     "Names of all frames in insertion order; reparenting does not change it. O(n).")
         .def_prop_ro("joint_names", [](const Scene& s) { return tuple_of(s.joint_names()); },
@@ -75,8 +74,7 @@ children.})" NO_FRAME))
              "a"_a, "b"_a, text_for<Scene>(R"(Return whether two frames may touch. {O(log n)|O(1)}.)" PAIR NO_FRAME));
 }
 
-template <class Scene>
-void bind_shared_edges(nb::class_<Scene>& cls) {
+template <class Scene> void bind_shared_edges(nb::class_<Scene>& cls) {
     cls.def("local_pose", [](const Scene& s, std::string_view frame) { return by_name(s).local_pose(frame); },
             "frame"_a,
             text_for<Scene>(

@@ -28,8 +28,7 @@ StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& po
     return result;
 }
 
-template <class Value>
-std::vector<Value> each(const StampedPoses& s, Value StampedPose::* field) {
+template <class Value> std::vector<Value> each(const StampedPoses& s, Value StampedPose::* field) {
     std::vector<Value> values;
     for (const StampedPose& entry : s.entries) values.push_back(entry.*field);
     return values;

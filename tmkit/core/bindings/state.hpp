@@ -9,8 +9,7 @@
 
 namespace tmkit::bindings {
 
-template <class... Parts>
-Error damaged_state(std::string_view pattern, const Parts&... parts) {
+template <class... Parts> Error damaged_state(std::string_view pattern, const Parts&... parts) {
     return {ErrorKind::pickled_state, "this pickled state is damaged: {}", formatted(pattern, parts...)};
 }
 
@@ -26,8 +25,7 @@ public:
 
     std::size_t size() const { return nb::len(items_); }
     nb::object at(std::size_t i) const { return nb::borrow(PyTuple_GetItem(items_.ptr(), static_cast<Py_ssize_t>(i))); }
-    template <class T>
-    T get(std::size_t i) const {
+    template <class T> T get(std::size_t i) const {
         try {
             return nb::cast<T>(at(i));
         } catch (const std::bad_cast&) {
@@ -54,8 +52,7 @@ private:
 };
 
 // What `read` makes of a state; a conversion that Python refuses is an Error too.
-template <class Read>
-auto restored(Read&& read) {
+template <class Read> auto restored(Read&& read) {
     try {
         return read();
     } catch (nb::python_error& error) {
@@ -66,8 +63,7 @@ auto restored(Read&& read) {
 }
 
 // __getstate__ and __setstate__ of an immutable class; nanobind refuses the latter where there is a value already.
-template <class Value, class Get, class Read>
-void bind_state(nb::class_<Value>& cls, Get&& get, Read read) {
+template <class Value, class Get, class Read> void bind_state(nb::class_<Value>& cls, Get&& get, Read read) {
     cls.def("__getstate__", std::forward<Get>(get)).def("__setstate__", [read](Value& self, nb::handle state) {
         new (&self) Value(restored([&] { return read(state); }));
     }, "state"_a.none());

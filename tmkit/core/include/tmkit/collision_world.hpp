@@ -179,8 +179,7 @@ std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, do
 // Visits each k in 1 .. steps - 1 once, the middle first and then the middles of what is left, until visit(k) returns
 // false; true when none did. Level by level the odd multiples of steps / 2^level, rounded down; a number that rounds to
 // a neighbour of a coarser level has been visited there.
-template <class Visit>
-bool visit_bisecting(std::int64_t steps, Visit&& visit) {
+template <class Visit> bool visit_bisecting(std::int64_t steps, Visit&& visit) {
     for (std::int64_t parts = 2; parts < 2 * steps; parts *= 2)
         for (std::int64_t odd = 1; odd < parts; odd += 2) {
             const std::int64_t k = odd * steps / parts;

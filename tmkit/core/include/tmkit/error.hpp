@@ -30,19 +30,17 @@ enum class ErrorKind {
     concurrent_write,
     stamp,
     pickled_state,
-    overflow,
+    overflow
 };
 
 std::string number_text(double value);  // the shortest that reads back to the same number
 // The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers by std::to_string.
 std::string filled(std::string_view pattern, std::initializer_list<std::string> parts);
-template <class Part>
-std::string part_text(const Part& part) {
+template <class Part> std::string part_text(const Part& part) {
     if constexpr (requires { std::to_string(part); }) return std::to_string(part);
     else return std::string(part);
 }
-template <class... Parts>
-std::string formatted(std::string_view pattern, const Parts&... parts) {
+template <class... Parts> std::string formatted(std::string_view pattern, const Parts&... parts) {
     return filled(pattern, {part_text(parts)...});
 }
 

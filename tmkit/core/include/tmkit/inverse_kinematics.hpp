@@ -109,8 +109,7 @@ public:
                  int& iterations, bool with_limits = true) const;
 
     // Random moving values within the limits; unlimited angles in -pi .. pi, unlimited lengths within 1 m of q.
-    template <class Generator>
-    void sample(Generator& random, double* x) const {
+    template <class Generator> void sample(Generator& random, double* x) const {
         for (std::size_t i = 0; i < entries_.size(); ++i) x[i] = random.uniform(ranges_[i][0], ranges_[i][1]);
     }
 

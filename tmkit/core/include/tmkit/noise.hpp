@@ -53,8 +53,7 @@ struct EdgeNoise : Shared {
     static Ref<const EdgeNoise> of_covariance(const Covariance& covariance, std::string label);
     // The same errors from sources of their own, which correlate with each other as these do: `fresh` gives each its
     // twin.
-    template <class Fresh>
-    Ref<const EdgeNoise> with_sources(Fresh&& fresh) const {
+    template <class Fresh> Ref<const EdgeNoise> with_sources(Fresh&& fresh) const {
         const Ref<EdgeNoise> copy(new EdgeNoise(*this));
         for (NoiseTerm& term : copy->terms) term.source = fresh(term.source);
         return copy;
@@ -69,16 +68,14 @@ inline bool same_noise(const Ref<const EdgeNoise>& a, const Ref<const EdgeNoise>
 class NoiseSum {
 public:
     // Adds maps[i] -> carry(maps[i]) of a source.
-    template <class Carry>
-    void add(const Ref<const NoiseSource>& source, std::span<const Vector6> map, Carry&& carry) {
+    template <class Carry> void add(const Ref<const NoiseSource>& source, std::span<const Vector6> map, Carry&& carry) {
         Vector6* mine = columns_of(source);
         for (std::size_t i = 0; i < map.size(); ++i) {
             const Vector6 moved = carry(map[i]);
             for (std::size_t k = 0; k < 6; ++k) mine[i][k] += moved[k];
         }
     }
-    template <class Carry>
-    void add(const EdgeNoise& noise, Carry&& carry) {
+    template <class Carry> void add(const EdgeNoise& noise, Carry&& carry) {
         for (const NoiseTerm& term : noise.terms) add(term.source, noise.map(term), carry);
     }
 

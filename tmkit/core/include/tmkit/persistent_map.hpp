@@ -43,8 +43,7 @@
 
 namespace tmkit {
 
-template <class Key, class Value, class Compare = std::less<>>
-class PersistentMap {
+template <class Key, class Value, class Compare = std::less<>> class PersistentMap {
 public:
     static constexpr std::uint64_t delta = 3, gamma = 2;
 
@@ -68,8 +67,7 @@ public:
     std::size_t size() const noexcept { return count(root_); }
     bool empty() const noexcept { return !root_; }
 
-    template <class Probe>
-    const Value* find(const Probe& probe) const {
+    template <class Probe> const Value* find(const Probe& probe) const {
         const Node* node = root_.get();
         const Compare less;
         while (node) {
@@ -81,8 +79,7 @@ public:
     }
 
     // The number of keys smaller than `probe`.
-    template <class Probe>
-    std::size_t rank(const Probe& probe) const {
+    template <class Probe> std::size_t rank(const Probe& probe) const {
         std::size_t smaller = 0;
         const Node* node = root_.get();
         const Compare less;
@@ -119,14 +116,12 @@ public:
     void assign(const Key& key, const Value& value) { assign_at(root_, key, value, true); }
 
     // Erase, if it is there, in place where no other map shares the nodes on the way.
-    template <class Probe>
-    void remove(const Probe& probe) {
+    template <class Probe> void remove(const Probe& probe) {
         if (find(probe)) remove_at(root_, probe, true);
     }
 
     // The value of a key that is there, to be changed in place; null when another map shares a node on the way.
-    template <class Probe>
-    Value* find_unshared(const Probe& probe) {
+    template <class Probe> Value* find_unshared(const Probe& probe) {
         const Tree* tree = &root_;
         const Compare less;
         while (*tree && (*tree)->has_one_owner()) {
@@ -169,15 +164,11 @@ public:
     }
 
     // Calls visit(key, value) in ascending key order. The recursion is as deep as the tree is high: O(log n).
-    template <class Visit>
-    void for_each(Visit&& visit) const {
-        walk(root_.get(), visit);
-    }
+    template <class Visit> void for_each(Visit&& visit) const { walk(root_.get(), visit); }
 
     // The same from the first key on that is not smaller than `probe`, as long as visit returns true. O(log n +
     // visited).
-    template <class Probe, class Visit>
-    void for_each_from(const Probe& probe, Visit&& visit) const {
+    template <class Probe, class Visit> void for_each_from(const Probe& probe, Visit&& visit) const {
         walk_from(root_.get(), probe, visit);
     }
 
@@ -260,8 +251,7 @@ private:
         rebalance(tree, node);
     }
 
-    template <class Probe>
-    static void remove_at(Tree& tree, const Probe& probe, bool alone) {
+    template <class Probe> static void remove_at(Tree& tree, const Probe& probe, bool alone) {
         const Compare less;
         const bool leftwards = less(probe, tree->key);
         if (!(alone && tree->has_one_owner()) || (!leftwards && !less(tree->key, probe))) {
@@ -288,8 +278,7 @@ private:
         return node(key, value, tree->left, tree->right);
     }
 
-    template <class Probe>
-    static Tree erased(const Tree& tree, const Probe& probe) {
+    template <class Probe> static Tree erased(const Tree& tree, const Probe& probe) {
         const Compare less;
         if (less(probe, tree->key)) return balanced(tree->key, tree->value, erased(tree->left, probe), tree->right);
         if (less(tree->key, probe)) return balanced(tree->key, tree->value, tree->left, erased(tree->right, probe));
@@ -309,16 +298,14 @@ private:
         return *node;
     }
 
-    template <class Visit>
-    static void walk(const Node* node, Visit& visit) {
+    template <class Visit> static void walk(const Node* node, Visit& visit) {
         if (!node) return;
         walk(node->left.get(), visit);
         visit(node->key, node->value);
         walk(node->right.get(), visit);
     }
 
-    template <class Probe, class Visit>
-    static bool walk_from(const Node* node, const Probe& probe, Visit& visit) {
+    template <class Probe, class Visit> static bool walk_from(const Node* node, const Probe& probe, Visit& visit) {
         if (!node) return true;
         const bool counts = !Compare()(node->key, probe);
         if (counts && !(walk_from(node->left.get(), probe, visit) && visit(node->key, node->value))) return false;

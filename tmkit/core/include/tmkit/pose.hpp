@@ -47,13 +47,11 @@ inline double norm(const Vector3& a) { return std::sqrt(dot(a, a)); }
 
 inline constexpr Matrix3 identity3{1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
 
-template <std::size_t N>
-std::array<double, N> operator+(std::array<double, N> a, const std::array<double, N>& b) {
+template <std::size_t N> std::array<double, N> operator+(std::array<double, N> a, const std::array<double, N>& b) {
     for (std::size_t i = 0; i < N; ++i) a[i] += b[i];
     return a;
 }
-template <std::size_t N>
-std::array<double, N> operator*(double factor, std::array<double, N> a) {
+template <std::size_t N> std::array<double, N> operator*(double factor, std::array<double, N> a) {
     for (double& number : a) number *= factor;
     return a;
 }

@@ -29,8 +29,7 @@ private:
     mutable std::atomic<std::uint32_t> owners_{0};
 };
 
-template <class T>
-class Ref {
+template <class T> class Ref {
 public:
     Ref() noexcept = default;
     Ref(std::nullptr_t) noexcept {}
@@ -39,8 +38,7 @@ public:
     }
     Ref(const Ref& other) noexcept : Ref(other.value_) {}
     Ref(Ref&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
-    template <class U>
-    Ref(const Ref<U>& other) noexcept : Ref(static_cast<T*>(other.get())) {}
+    template <class U> Ref(const Ref<U>& other) noexcept : Ref(static_cast<T*>(other.get())) {}
     ~Ref() { drop(value_); }
 
     Ref& operator=(Ref other) noexcept {
@@ -62,8 +60,7 @@ private:
     T* value_ = nullptr;
 };
 
-template <class T, class... Arguments>
-Ref<T> make_ref(Arguments&&... arguments) {
+template <class T, class... Arguments> Ref<T> make_ref(Arguments&&... arguments) {
     return Ref<T>(new T(std::forward<Arguments>(arguments)...));
 }
 

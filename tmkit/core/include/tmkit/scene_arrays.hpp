@@ -253,8 +253,7 @@ private:
     // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration. The
     // moved edge has no name: held in a variable that a pointer may mean, it goes through memory, and that takes half
     // as long again.
-    template <class ValueOf>
-    Pose refreshed(Slot slot, ValueOf&& value_of) const {
+    template <class ValueOf> Pose refreshed(Slot slot, ValueOf&& value_of) const {
         const Slot parent = parent_[slot];
         if (parent == none) return pose_[slot];
         const std::int32_t entry = entry_[slot];
@@ -269,17 +268,15 @@ private:
     Slot take_body(std::string_view name);
     void append_twist(Slot slot, Slot reference);
     void mark_joined_twists(Slot moving, Slot parent, const Pose& pose, JointType type);
-    template <class Goes>
-    void drop_twists(Goes&& goes);                   // of frames
-    void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
+    template <class Goes> void drop_twists(Goes&& goes);  // of frames
+    void drop_stamps(Slot slot, std::int32_t kept);       // but for the newest so many
     void insert_stamp(Slot slot, const StampedPose& entry);
     void clear_group(Slot group);
     std::size_t check_nested(std::string_view name, std::span<const std::string> groups);
     std::vector<std::string> sorted_groups() const;
     StampBounds bounds_of(Slot slot, std::size_t capacity, double window) const;
     void leave_body(Slot slot);
-    template <class Change>
-    void change_details(std::string_view frame, Change&& change);
+    template <class Change> void change_details(std::string_view frame, Change&& change);
     void drop_pair(Slot pair);
     std::int32_t mark_subtree(Slot top) const;  // and gathers it in `gathered_`, parents first; returns how many
     Slot next_in_subtree(Slot at, Slot top) const;
@@ -290,8 +287,7 @@ private:
     Pose edge(Slot slot, const Configuration& q) const;
     Pose edge_from(Slot slot, const Pose& pose, const Configuration& q) const;
     Pose pose_at(Slot slot, const Moment& moment) const;  // of an edge, at joint value 0
-    template <class EdgeOf>
-    Pose pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const;
+    template <class EdgeOf> Pose pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const;
     template <class EdgeOf>
     Pose pose_along(Slot target, Slot reference, EdgeOf&& edge_of) const;  // reference: none for the root
     Pose pose_between(Slot target, Slot reference, const Configuration& q) const;
@@ -300,8 +296,7 @@ private:
         return reference ? require_frame(*reference) : none;
     }
     // What read(slot) returns of a frame, for any thread; throws unknown_frame.
-    template <class Read>
-    auto read_frame(std::string_view frame, Read&& read) const {
+    template <class Read> auto read_frame(std::string_view frame, Read&& read) const {
         return lock_.read([&] { return read(require_frame(frame)); });
     }
     std::vector<std::string> names_in(const NameTable& table, const Column<Slot>& slots, int counted) const;

@@ -103,14 +103,12 @@ private:
     void add_parents_first(const NumberedFrames& frames);
     void give_inertia(const FrameSpecification& frame);
     void set_details(const FrameRecord& frame, FrameDetails details);
-    template <class Change>
-    void change_details(const FrameRecord& frame, Change&& change) {
+    template <class Change> void change_details(const FrameRecord& frame, Change&& change) {
         FrameDetails details = frame.details ? *frame.details : FrameDetails{};
         change(details);
         set_details(frame, std::move(details));
     }
-    template <class Change>
-    void change_body(BodyId id, Change&& change) {
+    template <class Change> void change_body(BodyId id, Change&& change) {
         const Ref<BodyRecord> changed(new BodyRecord(body(id)));
         change(*changed);
         scene_.bodies_.assign(id, Ref<const BodyRecord>(changed));
@@ -124,8 +122,7 @@ private:
     void put_noise(FrameId frame, Ref<const EdgeNoise> noise);
     void check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const;
     static void end_stamps(FrameRecord& changed);
-    template <class Members, class Goes>
-    void drop_members(Members GroupRecord::* members, Goes&& goes);
+    template <class Members, class Goes> void drop_members(Members GroupRecord::* members, Goes&& goes);
     void leave_groups(const std::vector<FrameId>& leaving);
     void forbid_collisions(FrameId frame);  // with any other
 

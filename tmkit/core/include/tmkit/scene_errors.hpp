@@ -29,13 +29,11 @@ namespace refusals {
 // Poses this near are one pose said twice: rounding of a product, not a move.
 inline constexpr double same_pose_tolerance = 1e-9;
 
-template <class... Parts>
-Error scene(std::string_view pattern, const Parts&... parts) {
+template <class... Parts> Error scene(std::string_view pattern, const Parts&... parts) {
     return Error(ErrorKind::scene, pattern, parts...);
 }
 // A broken rule of edges between frames and bodies, by its name in docs/concepts/relations.md: PE1 to PE6, TE1 to TE6.
-template <class... Parts>
-Error rule(const char* name, std::string_view pattern, const Parts&... parts) {
+template <class... Parts> Error rule(const char* name, std::string_view pattern, const Parts&... parts) {
     return scene(pattern, parts...).with({{"rule", name}});
 }
 

@@ -115,8 +115,7 @@ public:
     std::vector<FrameId> frames_of_class(std::string_view name) const {
         return index_ ? index_->of_class(frames_, name) : std::vector<FrameId>{};
     }
-    template <class Visit>
-    void for_each_frame(Visit&& visit) const {  // visit(record), in insertion order
+    template <class Visit> void for_each_frame(Visit&& visit) const {  // visit(record), in insertion order
         frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { visit(*frame); });
     }
     bool is_ancestor(FrameId ancestor, FrameId frame) const;       // true also when they are the same
@@ -143,10 +142,7 @@ public:
     std::size_t twist_count() const { return twists_.size(); }
     BodyId twist_reference(FrameId id) const { return *twists_.find(id); }  // of a frame that has a twist edge
     // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order of ids.
-    template <class Visit>
-    void for_each_twist(Visit&& visit) const {
-        twists_.for_each(visit);
-    }
+    template <class Visit> void for_each_twist(Visit&& visit) const { twists_.for_each(visit); }
     void for_each_body(auto&& visit) const {  // visit(body id)
         bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>&) { visit(id); });
     }
@@ -195,23 +191,19 @@ public:
     // Calls visit(id, before, after) for each frame whose record differs between two versions, in ascending order of
     // ids; `before` or `after` is null where the frame is missing. O(changes log n) between versions made from one
     // another.
-    template <class Visit>
-    static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+    template <class Visit> static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         for_each_changed<&SceneMaps::frames_>(a, b, visit);
     }
     // The same for bodies, pairs of frames that may touch, and groups.
-    template <class Visit>
-    static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+    template <class Visit> static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         for_each_changed<&SceneMaps::bodies_>(a, b, [&](BodyId, auto* before, auto* after) { visit(before, after); });
     }
-    template <class Visit>
-    static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+    template <class Visit> static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         for_each_changed<&SceneMaps::allowed_>(a, b, [&](const auto& pair, auto* before, auto* after) {
             if (pair.first < pair.second) visit(pair.first, pair.second, before, after);
         });
     }
-    template <class Visit>
-    static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
+    template <class Visit> static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         for_each_changed<&SceneMaps::groups_>(a, b, [&](const auto& name, auto* before, auto* after) {
             if (!before || !after || !before->same_content(*after)) visit(name->text);
         });

@@ -29,10 +29,7 @@ struct Name : Shared {
 struct NameLess {
     static std::string_view view(const Ref<const Name>& name) { return name->text; }
     static std::string_view view(std::string_view text) { return text; }
-    template <class A, class B>
-    bool operator()(const A& a, const B& b) const {
-        return view(a) < view(b);
-    }
+    template <class A, class B> bool operator()(const A& a, const B& b) const { return view(a) < view(b); }
 };
 
 // Mass properties of a body, in the axes of one of its frames: kilograms, metres, kg m^2 about the centre of mass.

@@ -54,8 +54,7 @@ inline void store_shared(Word& into, Word value) noexcept {
 // A number or enumerator is kept once. Of a value made of doubles there are two copies: the writer's own, as it is, and
 // the one that readers see, word by word, so that the writer computes at full speed. The words are integers, since
 // compilers move atomic doubles by way of the stack.
-template <class Value>
-class Column {
+template <class Value> class Column {
     static constexpr bool is_word = std::is_integral_v<Value> || std::is_enum_v<Value>;
     static constexpr std::size_t words = is_word ? 0 : sizeof(Value) / 8;
     using Shown = std::array<std::uint64_t, words>;
@@ -159,8 +158,7 @@ public:
 
     // What `read` returns, or the Error that it throws, when nothing was written meanwhile. It may be called many
     // times.
-    template <class Read>
-    auto read(Read&& read) const {
+    template <class Read> auto read(Read&& read) const {
         for (unsigned attempt = 1;; ++attempt) {
             const std::uint64_t before = count_.load(std::memory_order_acquire);
             if (before % 2 == 0) {

@@ -47,8 +47,7 @@ public:
             bytes -= taken;
         }
     }
-    template <class T>
-    void add(const std::vector<T>& values) {
+    template <class T> void add(const std::vector<T>& values) {
         const std::uint64_t count = values.size();
         add(&count, sizeof count);
         add(values.data(), values.size() * sizeof(T));
@@ -119,8 +118,7 @@ public:
     bool same_content(const Shape& other) const;
 
     // The collision structure of a level. `build` runs at most once for each.
-    template <class Build>
-    const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
+    template <class Build> const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
         const auto slot = static_cast<std::size_t>(level);
         std::call_once(built_[slot], [&] {
             const NoFork whole;

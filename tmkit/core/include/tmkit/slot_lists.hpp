@@ -13,8 +13,7 @@
 namespace tmkit {
 
 // A column that is the writer's own.
-template <class Value>
-struct Own : std::vector<Value> {
+template <class Value> struct Own : std::vector<Value> {
     explicit Own(std::size_t size, const Value& value = {}) : std::vector<Value>(size, value) {}
 };
 
@@ -75,16 +74,14 @@ private:
 };
 
 // Room for so many values in lists, each of which is known by its first entry (-1: empty).
-template <class Value>
-class SlotLists {
+template <class Value> class SlotLists {
 public:
     explicit SlotLists(std::size_t room) : entries_(room), free_(room ? 0 : -1), room_(room) {
         for (std::size_t i = 1; i < room; ++i) entries_[i - 1].next = static_cast<std::int32_t>(i);
     }
 
     std::size_t room() const { return room_; }  // that is left
-    template <class Visit>
-    void for_each(std::int32_t first, Visit&& visit) const {
+    template <class Visit> void for_each(std::int32_t first, Visit&& visit) const {
         for (; first >= 0; first = entries_[first].next) visit(entries_[first].value);
     }
     std::size_t size(std::int32_t first) const {
@@ -100,8 +97,7 @@ public:
         entries_[*last].value = value;
         --room_;
     }
-    template <class Goes>
-    void drop_if(std::int32_t& first, Goes&& goes) {
+    template <class Goes> void drop_if(std::int32_t& first, Goes&& goes) {
         for (std::int32_t* at = &first; *at >= 0;) {
             const std::int32_t here = *at;
             Entry& entry = entries_[here];

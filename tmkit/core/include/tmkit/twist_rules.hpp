@@ -47,8 +47,7 @@ public:
 
 private:
     void number_bodies();
-    template <class Visit>
-    void climb(Number from, Visit&& visit);
+    template <class Visit> void climb(Number from, Visit&& visit);
     std::optional<Broken> leads_back();
     std::optional<Broken> given_twice(bool with_new);
     std::optional<Broken> joined_twice();

@@ -108,8 +108,7 @@ class BoundsTree {
 public:
     explicit BoundsTree(const std::vector<Bounds>& boxes);
 
-    template <class Visit>
-    bool visit(const Bounds& query, Visit&& visit_item) const {
+    template <class Visit> bool visit(const Bounds& query, Visit&& visit_item) const {
         for (std::int32_t at = 0, end = static_cast<std::int32_t>(nodes_.size()); at < end;) {
             const Node& node = nodes_[at];
             if (!node.bounds.overlap(query)) {
@@ -183,10 +182,8 @@ struct CollisionView::Model {
     FramePair frames(const Candidate& candidate) const;
 
     // Visit the pairs whose boxes come within their margin, after place(); stops when visit returns true.
-    template <class Visit>
-    bool visit_variable(const Scratch::Data& scratch, Visit&& visit) const;
-    template <class Visit>
-    bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
+    template <class Visit> bool visit_variable(const Scratch::Data& scratch, Visit&& visit) const;
+    template <class Visit> bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
 
     PlacedShape shape(std::int32_t number, const Scratch::Data& scratch) const {
         return {&item(number), &pose(number, scratch), rules->object_frame[item(number).object]};
@@ -249,8 +246,7 @@ inline const Bounds& CollisionView::Model::bounds(std::int32_t number, const Scr
     return number < moving_count ? scratch.shape_bounds[number] : still_bounds[number - moving_count];
 }
 
-template <class Visit>
-bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
+template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
     const std::vector<double>& margins = rules->margins;
     for (std::int32_t a = 0; a < moving_count; ++a) {
         const MarginClass* of_object = table.data() + std::size_t(row[a]) * rules->object_count();
@@ -270,8 +266,7 @@ bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& 
     return false;
 }
 
-template <class Visit>
-bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
+template <class Visit> bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
     const auto offer = [&](std::int32_t a, std::int32_t b) {
         const MarginClass margin = rules->margin_class(item(a).object, item(b).object);
         return margin != 0 && visit(Candidate{a, b, rules->margins[margin]});

@@ -115,8 +115,7 @@ private:
     }
 
     // The number of the point for which measure(point) is greatest, or -1 when none is above zero.
-    template <class Measure>
-    std::int32_t greatest(Measure&& measure) const {
+    template <class Measure> std::int32_t greatest(Measure&& measure) const {
         std::int32_t best = -1;
         Wide most = 0;
         for (std::size_t i = 0; i < points_.size(); ++i) {

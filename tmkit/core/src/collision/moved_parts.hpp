@@ -81,13 +81,11 @@ public:
 
     // Visit the pairs of this version as visit(shape, shape, margin), those that joints can change or the constant
     // ones, which they cannot, after both have been placed; stops when visit returns true.
-    template <class Visit>
-    bool visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const;
+    template <class Visit> bool visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const;
     // Only those that have an own item; `poses`: where the items of the base stand.
     template <class Visit>
     bool visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
-    template <class Visit>
-    bool visit_pairs(bool constant, const Data& scratch, Visit&& visit) const;
+    template <class Visit> bool visit_pairs(bool constant, const Data& scratch, Visit&& visit) const;
 
 private:
     friend class MovedPartsBuilder;
@@ -190,8 +188,7 @@ bool MovedParts::visit_own(bool constant, const Model& model, const Data& poses,
 }
 
 // Of those, the pairs of two moved parts.
-template <class Visit>
-bool MovedParts::visit_pairs(bool constant, const Data& scratch, Visit&& visit) const {
+template <class Visit> bool MovedParts::visit_pairs(bool constant, const Data& scratch, Visit&& visit) const {
     for (const Pair& pair : pairs_) {
         const std::int32_t link = items_[pair.b].link;
         if ((items_[pair.a].link == link) != constant) continue;

@@ -268,8 +268,7 @@ void SceneArrays::forward(std::span<const double> q) {
 // --- what frames carry -----------------------------------------------------------------------------------------------
 
 // What is said of a frame besides shapes is shared and never changed in place: with other classes, it is made anew.
-template <class Change>
-void SceneArrays::change_details(std::string_view frame, Change&& change) {
+template <class Change> void SceneArrays::change_details(std::string_view frame, Change&& change) {
     const Writer writer(lock_);
     Ref<const FrameDetails>& details = details_[require_frame(frame)];
     FrameDetails changed = details ? *details : FrameDetails{};

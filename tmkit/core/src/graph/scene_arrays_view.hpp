@@ -95,8 +95,7 @@ inline SceneArrays::Way SceneArrays::View::way(Slot target, Slot reference) cons
 
 // The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the stack, the topmost
 // piece first; chains longer than one piece are climbed again for each.
-template <class EdgeOf>
-Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
+template <class EdgeOf> Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
     constexpr std::int32_t piece = 256;
     Slot path[piece];
     Pose result;
@@ -112,16 +111,14 @@ Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) con
     return result;
 }
 
-template <class EdgeOf>
-Pose SceneArrays::pose_along(Slot target, Slot reference, EdgeOf&& edge_of) const {
+template <class EdgeOf> Pose SceneArrays::pose_along(Slot target, Slot reference, EdgeOf&& edge_of) const {
     if (reference == none) return pose_down(depth(target), target, edge_of);
     const Ways found = ways(target, reference);
     const Pose down = pose_down(found.target, target, edge_of);
     return found.reference == 0 ? down : pose_down(found.reference, reference, edge_of).inverse() * down;
 }
 
-template <class Goes>
-void SceneArrays::drop_twists(Goes&& goes) {
+template <class Goes> void SceneArrays::drop_twists(Goes&& goes) {
     std::int32_t kept = 0;
     for (std::int32_t i = 0; i < counts_[twist_count]; ++i) {
         const Slot frame = twists_[i];

@@ -41,8 +41,7 @@ public:
         number(static_cast<std::uint64_t>(texts.size()));
         for (const std::string& each : texts) text(each);
     }
-    template <std::size_t N>
-    void numbers(const std::array<double, N>& values) {
+    template <std::size_t N> void numbers(const std::array<double, N>& values) {
         for (double value : values) number(value);
     }
     void pose(const Pose& pose) {
@@ -174,8 +173,7 @@ bool same_details(const FrameRecord& a, const FrameRecord& b) {
     return a.details == b.details || (a.details && b.details && a.details->same_but_for_noise(*b.details));
 }
 
-template <class SameSource>
-bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source) {
+template <class SameSource> bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source) {
     if (!a || !b) return a == b;
     if (!(a->covariance == b->covariance) || a->terms.size() != b->terms.size() || a->maps != b->maps) return false;
     for (std::size_t i = 0; i < a->terms.size(); ++i)
@@ -184,8 +182,7 @@ bool same_noise(const EdgeNoise* a, const EdgeNoise* b, SameSource&& same_source
     return true;
 }
 
-template <class SameSource>
-bool same_noises(const FrameRecord& a, const FrameRecord& b, SameSource&& same_source) {
+template <class SameSource> bool same_noises(const FrameRecord& a, const FrameRecord& b, SameSource&& same_source) {
     return same_noise(a.noise.get(), b.noise.get(), same_source) &&
            same_noise(a.twist_noise(), b.twist_noise(), same_source);
 }

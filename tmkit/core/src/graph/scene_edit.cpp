@@ -281,8 +281,7 @@ void SceneEdit::set_group(const GroupSpecification& group) {
 }
 
 // Takes members out of all groups: `goes` says which of `members`.
-template <class Members, class Goes>
-void SceneEdit::drop_members(Members GroupRecord::* members, Goes&& goes) {
+template <class Members, class Goes> void SceneEdit::drop_members(Members GroupRecord::* members, Goes&& goes) {
     std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
     scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
         const Members& there = (*group).*members;

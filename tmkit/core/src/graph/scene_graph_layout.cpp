@@ -28,8 +28,7 @@ std::int32_t number_of(const std::vector<FrameId>& ids, FrameId id) {
     return static_cast<std::int32_t>(std::lower_bound(ids.begin(), ids.end(), id) - ids.begin());
 }
 
-template <class Value>
-std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more) {
+template <class Value> std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more) {
     std::vector<Value> copy;
     copy.reserve(column.size() + more);
     copy.insert(copy.end(), column.begin(), column.end());

@@ -8,8 +8,7 @@
 namespace tmkit {
 namespace {
 
-template <class Map>
-std::vector<std::string> keys_of(const Map& map) {
+template <class Map> std::vector<std::string> keys_of(const Map& map) {
     std::vector<std::string> names;
     names.reserve(map.size());
     map.for_each([&](const Ref<const Name>& name, const auto&) { names.push_back(name->text); });
@@ -159,8 +158,7 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
 namespace {
 
 // edge_of: parent_from_frame of a record, its joint's motion included.
-template <class EdgeOf>
-Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
+template <class EdgeOf> Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
     const auto descend = [&](const Ascent& way, std::size_t steps) {
         Pose result;

@@ -266,8 +266,7 @@ bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const
 }
 
 // A scene as it will be when a frame hangs, with all below it, under a frame of another tree.
-template <class View>
-struct JoinedView : View {
+template <class View> struct JoinedView : View {
     using Frame = View::Frame;
     JoinedView(const View& before, Frame moved, Frame target, const Pose& pose, JointType type)
         : View(before), moved_(moved), target_(target), pose_(pose), type_(type) {}

@@ -55,8 +55,7 @@ void TwistRules::number_bodies() {
 }
 
 // Visits a body and those above it, nearest first, for as long as visit(body) says to go on from it.
-template <class Visit>
-void TwistRules::climb(Number from, Visit&& visit) {
+template <class Visit> void TwistRules::climb(Number from, Visit&& visit) {
     queue_.clear();
     if (visit(from)) queue_.push_back(from);
     for (std::size_t next = 0; next < queue_.size(); ++next)

@@ -34,8 +34,7 @@ private:
     std::size_t down_ = 0, up_ = 0;
 };
 
-template <class Way, class Visit>
-void for_each_edge(const Way& way, Visit&& visit) {
+template <class Way, class Visit> void for_each_edge(const Way& way, Visit&& visit) {
     for (const bool up : {false, true})
         for (std::size_t i = 0; i < way.count(up); ++i) visit(way.edge(up, i), up);
 }
@@ -43,8 +42,7 @@ void for_each_edge(const Way& way, Visit&& visit) {
 // The sources that more than one edge of a way uses. No heap allocation up to 32 sources.
 class SharedSources {
 public:
-    template <class Way>
-    explicit SharedSources(const Way& way) {
+    template <class Way> explicit SharedSources(const Way& way) {
         std::size_t count = 0;
         for_each_edge(way, [&](const auto& edge, bool) {
             const EdgeNoise* noise = way.noise_of(edge);
@@ -116,8 +114,7 @@ private:
 
 // Visits each error of a way with its sign and the target's pose in the edge's child. Twice down each side, and nothing
 // kept.
-template <class Way, class Visit>
-void for_each_error(const Way& way, Visit&& visit) {
+template <class Way, class Visit> void for_each_error(const Way& way, Visit&& visit) {
     Pose target, here[2];
     for (std::size_t i = 0; i < way.count(false); ++i) target = target * way.pose_of(way.edge(false, i));
     for_each_edge(way, [&](const auto& edge, bool up) {
@@ -136,16 +133,14 @@ inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const 
 }
 
 // The error of reference_from_target, source by source, in the target's tangent; into a sum that is empty.
-template <class Way>
-void sum_errors(const Way& way, NoiseSum& sum) {
+template <class Way> void sum_errors(const Way& way, NoiseSum& sum) {
     for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
         add_error(sum, noise, sign, child_from_target);
     });
 }
 
 // reference_from_target; `common` is an empty sum to work with.
-template <class Way>
-GaussianPose gaussian_along(const Way& way, NoiseSum& common) {
+template <class Way> GaussianPose gaussian_along(const Way& way, NoiseSum& common) {
     const SharedSources shared(way);
     Descent down, up;
     for_each_edge(way, [&](const auto& edge, bool is_up) {

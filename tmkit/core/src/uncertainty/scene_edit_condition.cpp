@@ -181,8 +181,7 @@ struct Sources {
         });
         return xi;
     }
-    template <class Visit>
-    void for_each_column(const EdgeNoise& noise, Visit&& visit) const {
+    template <class Visit> void for_each_column(const EdgeNoise& noise, Visit&& visit) const {
         for (const NoiseTerm& term : noise.terms) {
             const NoiseTerm* mine = all.find(term.source.get());
             if (!mine) continue;

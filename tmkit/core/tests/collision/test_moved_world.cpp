@@ -38,8 +38,7 @@ int differences(const CollisionWorld& world, std::uint64_t seed) {
     return found;
 }
 
-template <class Answer>
-auto answers(const CollisionWorld& world, std::size_t count, int threads, Answer&& answer) {
+template <class Answer> auto answers(const CollisionWorld& world, std::size_t count, int threads, Answer&& answer) {
     std::vector<decltype(answer(0))> made(count);
     for_each_row(count, threads, {}, [&](std::size_t row) { made[row] = answer(row * world.joint_count()); });
     return made;

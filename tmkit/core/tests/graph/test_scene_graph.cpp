@@ -47,8 +47,7 @@ SceneGraph kitchen() {
         .add_frame(frame("handle", "cup", at(0.1, 0, 0), JointType::fixed, "cup"));
 }
 
-template <class Call>
-ErrorKind kind_of_error(Call&& call) {
+template <class Call> ErrorKind kind_of_error(Call&& call) {
     try {
         call();
     } catch (const tmkit::Error& error) {

@@ -50,8 +50,7 @@ SceneGraph world_with_things() {
     return scene;
 }
 
-template <class Work>
-void at_once(Work&& work) {
+template <class Work> void at_once(Work&& work) {
     std::atomic<int> ready{0};
     std::vector<std::thread> threads;
     for (int number = 0; number < thread_count; ++number)

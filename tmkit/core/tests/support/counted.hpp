@@ -3,8 +3,7 @@
 
 long allocations_so_far();
 
-template <class Call>
-long count_allocations(Call&& call) {
+template <class Call> long count_allocations(Call&& call) {
     const long before = allocations_so_far();
     call();
     return allocations_so_far() - before;

@@ -64,8 +64,7 @@ public:
     }
 
 private:
-    template <class Edit>
-    EditableScene edited(Edit&& edit) const {
+    template <class Edit> EditableScene edited(Edit&& edit) const {
         SceneEdit one(*this);
         edit(one);
         return std::move(one).take();

@@ -5,8 +5,7 @@
 
 namespace tmkit::test {
 
-template <class Key, class Value, class Compare>
-bool is_valid(const PersistentMap<Key, Value, Compare>& map) {
+template <class Key, class Value, class Compare> bool is_valid(const PersistentMap<Key, Value, Compare>& map) {
     using Map = PersistentMap<Key, Value, Compare>;
     using Node = Map::Node;
     const auto valid = [](const auto& self, const Node* node, const Key* lower, const Key* upper) -> bool {
