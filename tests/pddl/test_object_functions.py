@@ -47,6 +47,32 @@ def test_they_are_predicates_with_the_value_last() -> None:
     assert "(<= (weight b) 3) does not hold" in heavy.message
 
 
+def test_functions_may_be_arguments_of_functions() -> None:
+    """The value of a function stands for itself in conditions, sums and effects, however deep."""
+    text = """(define (domain walk) (:types walker place) (:predicates (lit ?p - place))
+      (:functions (spot ?w - walker) - place (after ?p - place) - place (height ?p - place) - number)
+      (:action step :parameters (?w - walker)
+        :precondition (and (not (= (spot ?w) (after (spot ?w)))) (lit (after (spot ?w)))
+          (<= (height (after (spot ?w))) (+ 1 (height (spot ?w)) 2 1)))
+        :effect (and (assign (spot ?w) (after (spot ?w))) (not (lit (spot ?w))))))"""
+    init = "(= (spot w) a) (= (after a) b) (= (after b) c) (= (after c) c) (lit a) (lit b) (lit c)"
+    numbers = "(= (height a) 0) (= (height b) 4) (= (height c) %d)"
+    given = (
+        f"(:domain walk) (:objects w - walker a b c - place) (:init {init} {numbers}) (:goal (= (after (spot w)) c))"
+    )
+    step = GroundAction("step", ("w",))
+    task = parse_problem(f"(define (problem p) {given % 8})", parse_domain(text))
+    once = task.apply(task.init, step)
+    assert {str(fact) for fact in once if fact.predicate != "after"} == {"(spot w b)", "(lit b)", "(lit c)"}
+    assert task.holds(once, task.goal)
+    assert not task.holds(task.init, task.goal)
+    assert not task.why_not(once, step)
+    assert task.why_not(task.apply(once, step), step)
+    steep = parse_problem(f"(define (problem p) {given % 9})", parse_domain(text))
+    assert steep.why_not(once, step)
+    assert parse_domain(domain_to_pddl(task.domain)) == task.domain
+
+
 def test_they_are_written_as_predicates() -> None:
     """The text that is written has the same meaning."""
     assert parse_domain(domain_to_pddl(domain())) == domain()
@@ -62,7 +88,7 @@ def test_fast_downward_plans_with_them() -> None:
     ("old", "new", "reason"),
     [
         ("(assign (position ?x) ?p)", "(assign (position ?x) ?q)", "unknown variable '\\?q'"),
-        ("(assign (position ?x) ?p)", "(assign (position ?x) (goal-place ?x))", "expected an object or a variable"),
+        ("(assign (position ?x) ?p)", "(assign (position ?x) (red ?x))", "expected an object or a variable"),
         ("(assign (position ?x) ?p)", "(assign (position ?x) ?x)", "must be of type place, but '\\?x' is"),
         ("(assign (position ?x) ?p)", "(assign (position ?p) ?p)", "must be of type block, but '\\?p' is"),
         ("(assign (position ?x) ?p)", "(increase (position ?x) 1)", "unknown function 'position'"),

@@ -110,6 +110,37 @@ def test_a_wrong_domain_is_refused_where_it_is_wrong(old: str, new: str, reason:
     assert caret_word(error) == word, str(error)
 
 
+FEATURES = [
+    # (precondition or effect, the feature by its name, word under the caret)
+    ("(preference nice (empty))", "a preference outside of a goal is not supported", "preference"),
+    ("(and (empty) (sometime-after (empty) (held ?x)))", "trajectory constraints are not supported", "sometime-after"),
+    ("(or (empty) (within 5 (held ?x)))", "trajectory constraints are not supported", "within"),
+    ("(oneof (empty) (held ?x))", "'oneof' outside of an effect without duration is not supported", "oneof"),
+]
+
+
+@pytest.mark.parametrize(("condition", "feature", "word"), FEATURES)
+def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: str) -> None:
+    """Not only the word that the grammar stumbles on, and in the line of the feature."""
+    error = refusal(replaced(DOMAIN, "(and (held ?x) (clear ?p))", condition))
+    assert (feature in str(error), error.data["line"], caret_word(error)) == (True, 17, word), str(error)
+
+
+@pytest.mark.parametrize(
+    ("section", "feature"),
+    [
+        ("(:task carry)", "hierarchical tasks (HDDL) are not supported"),
+        ("(:axiom :vars (?x))", "expected (:derived (PREDICATE PARAMETERS) CONDITION)"),
+        ("(:process rain)", "processes are not supported"),
+    ],
+)
+def test_a_section_that_is_lacking_is_named(section: str, feature: str) -> None:
+    """Whatever the requirements say of it, which are accepted as long as they are known."""
+    text = replaced(DOMAIN, ":typing", ":typing :hierarchy :contingent :probabilistic-effects :time")
+    assert parse_domain(text).name == "places"
+    assert feature in str(refusal(replaced(text, "(:predicates", f"{section} (:predicates")))
+
+
 PROBLEM_ERRORS = [
     ("(:domain places)", "(:domain blocks)", "one of domain 'blocks', but the domain given is 'places'", 2, "blocks"),
     ("(at b middle)", "(at b centre)", "unknown object 'centre'", 6, "centre"),
@@ -124,7 +155,7 @@ PROBLEM_ERRORS = [
     ("(on b c) (empty)", "(on b ?c) (empty)", r"unknown variable '\?c'", 8, "?c"),
     ("(on c a)", "(at 5 (on c a))", "timed initial literals are not supported", 5, "at"),
     ("(on c a)", "(= (weight a) 5)", "unknown function 'weight'", 5, "weight"),
-    ("(empty)))", "(empty))) (:metric minimize (size))", "only metric that is supported", 8, ":metric"),
+    ("(empty)))", "(empty))) (:metric minimize (size))", r"expected minimize \(total-cost\)", 8, ":metric"),
     ("(empty)))", "(empty))) extra", "stray 'extra'", 8, "extra"),
     ("(:goal", "(:goals", "unknown section of a problem ':goals'; did you mean ':goal'", 8, ":goals"),
     ("(:objects a b c", "(:objects (a) b c", r"unexpected '\('", 3, "("),

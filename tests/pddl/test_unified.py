@@ -130,6 +130,27 @@ def test_what_unified_planning_lacks_is_refused(more: str, effect: str, kind: st
         problem_to_unified(task)
 
 
+def test_objects_in_numbers_of_goals() -> None:
+    """Objects that only numbers of the goal name are objects, not constants."""
+    text = "(define (domain d) (:types c) (:functions (n ?c - c)) (:action up :parameters (?c - c) :effect %s))"
+    given = "(:objects a b - c) (:init (= (n a) 0) (= (n b) 0)) (:goal (and (< (+ (n a) 1) (n b)) (= (n b) 2)))"
+    domain = parse_domain(text % "(increase (n ?c) 1)")
+    task = parse_problem(f"(define (problem e) (:domain d) {given})", domain)
+    back = problem_from_unified(problem_to_unified(task))
+    assert (back.objects, back.domain.constants) == (task.objects, ())
+    assert problem_from_unified(problem_to_unified(back)) == back
+    assert validate_task_plan(back, [GroundAction("up", ("b",))] * 2).is_valid
+
+
+def test_division_by_zero_is_refused() -> None:
+    """unified-planning cannot say what kind of task it is."""
+    action = "(:action a :precondition (> (/ 1 (f)) 0) :effect (p))"
+    domain = parse_domain(f"(define (domain d) (:predicates (p)) (:functions (f)) {action})")
+    given = "(define (problem e) (:domain d) (:init (= (f) 0)) (:goal (p)))"
+    with pytest.raises(TaskError, match=r"e\.pddl: unified-planning refuses it: .*zero"):
+        problem_to_unified(parse_problem(given, domain, source="e.pddl"))
+
+
 def test_formulas_and_numbers() -> None:
     """Quantifiers, comparisons and costs with functions mean the same on both sides."""
     text = """(define (domain d) (:requirements :adl :action-costs) (:predicates (p ?x) (q ?x))

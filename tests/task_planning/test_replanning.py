@@ -40,6 +40,15 @@ def test_each_outcome_is_an_action() -> None:
     ]  # fmt: skip
 
 
+def test_chances_are_outcomes() -> None:
+    """What has a chance is an outcome, and nothing is one if the chances leave room for it."""
+    text = """(define (domain d) (:requirements :probabilistic-effects) (:predicates (a) (b) (c))
+      (:action all :effect (probabilistic 0.25 (a) 0.75 (b) 0 (c)))
+      (:action some :effect (and (c) (probabilistic 0.1 (a) 0.2 (probabilistic 1/2 (b))))))"""
+    effects = [str(action.effect) for action in parse_domain(text.replace("1/2", ".5")).actions]
+    assert effects == ["(a)", "(b)", "(and (c) (a))", "(and (c) (b))", "(and (c))", "(and (c))"]
+
+
 def test_choices_multiply_and_nest() -> None:
     """Two choices of two are four outcomes; a choice within a choice is one more, also under a condition."""
     text = """(define (domain d) (:predicates (a) (b) (c) (e))
@@ -62,7 +71,11 @@ def test_choices_multiply_and_nest() -> None:
     [
         ("(oneof)", r"d:2:\d+: expected the outcomes of 'oneof'"),
         ("(oneof p)", r"d:2:\d+: unexpected 'p'; expected the effect of an outcome"),
-        ("(forall (?x) (oneof (p) (q)))", r"d:2:\d+: 'oneof' inside 'forall' is not supported"),
+        ("(forall (?x) (oneof (p) (q)))", r"d:2:\d+: outcomes inside 'forall' are not supported"),
+        ("(probabilistic 0.8 (p) 0.3 (q))", r"d:2:\d+: chances add up to 1.1; expected at most 1"),
+        ("(probabilistic (p) 0.8)", r"d:2:\d+: expected \(probabilistic CHANCE EFFECT...\)"),
+        ("(probabilistic -0.5 (p))", r"d:2:\d+: expected \(probabilistic CHANCE EFFECT...\)"),
+        ("(probabilistic 0.5 p)", r"d:2:\d+: unexpected 'p'; expected the effect of an outcome"),
         (f"(and {'(oneof (p) (q)) ' * 7})", r"d:2:\d+: an action has at most 64 outcomes"),
         ("(oneof (p) (r))", r"d:2:\d+: unknown predicate 'r'"),
     ],

@@ -242,18 +242,19 @@ class _Import:
             return Equals(left, right)
         for sign, is_it in (("<", node.is_lt), ("<=", node.is_le), ("=", node.is_equals)):
             if is_it():
-                return Comparison(sign, *map(self.expression, node.args))
+                return Comparison(sign, *(self.expression(part, is_action=is_action) for part in node.args))
         raise TaskError.at(self.where, f"tmkit has no formulas such as {node}")
 
-    def expression(self, node: Any) -> Expression:
+    def expression(self, node: Any, *, is_action: bool = True) -> Expression:
         if node.is_int_constant() or node.is_real_constant():
             return Number(float(node.constant_value()))
         if node.is_fluent_exp():
-            terms = tuple(self.term(arg, is_action=True) for arg in node.args)
+            terms = tuple(self.term(arg, is_action=is_action) for arg in node.args)
             return FunctionTerm(self.name(node.fluent()), terms)
         for sign, is_it in (("+", node.is_plus), ("-", node.is_minus), ("*", node.is_times), ("/", node.is_div)):
             if is_it():
-                return reduce(lambda left, right: Arithmetic(sign, (left, right)), map(self.expression, node.args))
+                parts = (self.expression(part, is_action=is_action) for part in node.args)
+                return reduce(lambda left, right: Arithmetic(sign, (left, right)), parts)
         raise TaskError.at(self.where, f"tmkit has no numbers such as {node}")
 
 
@@ -274,8 +275,10 @@ def problem_to_unified(problem: Problem, environment: Any = None) -> Any:
     """
     library = _library()
     try:
-        return _Export(library, problem, environment or library.get_environment()).made()
-    except library.unified_planning.exceptions.UPException as error:
+        made = _Export(library, problem, environment or library.get_environment()).made()
+        assert made.kind is not None, "divides numbers that do not change"
+        return made
+    except (library.unified_planning.exceptions.UPException, ZeroDivisionError) as error:
         raise problem.error(f"unified-planning refuses it: {error}") from error
 
 

@@ -5,7 +5,7 @@ The idea: the parts of an action may stand in any order, and effects may be nest
 parsed here, and the grammar parses the rest: parameters, conditions and single effects. An ``and`` directly inside
 another one is dissolved; otherwise an effect keeps the shape that it was written in.
 
-An effect that is ``oneof`` several makes an action of each: ``wash--1``, ``wash--2``.
+An effect that is ``oneof`` several, or ``probabilistic``, makes an action of each: ``wash--1``, ``wash--2``.
 
 Durative actions, read as actions that are done one after the other.
 
@@ -46,9 +46,9 @@ from tmkit.pddl.formulas import (
     simple_effects,
 )  # fmt: skip
 from tmkit.pddl.model import Domain
-from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS
+from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS, is_number
 from tmkit.pddl.parsing.source import UNDEFINED, Group, Source, Token, fresh, function_first, is_call, with_value
-from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
+from tmkit.pddl.parsing.trees import Scope, TreeBuilder, binary, extended, words_of
 from tmkit.pddl.substitution import conjuncts_of, subtrees
 from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 from tmkit.pddl.writer import is_writable
@@ -76,8 +76,12 @@ def timed_parts(source: Source, group: Group) -> Iterator[Timed]:
             yield Timed(when, group._replace(parts=(*group.parts[:2], inner)))
     elif words in (START, THROUGHOUT, END) and len(group.parts) == 3 and isinstance(group.parts[2], Group):
         yield Timed(words, group.parts[2])
+    elif group.head in ("increase", "decrease") and any(word.text == "#t" for word in words_of(group)):
+        raise source.error(group.first, "continuous effects (#t) are not supported")
     elif group.head == "increase":
         yield Timed(END, group)
+    elif group.head == "when":
+        raise source.error(group.first, "expected (at start (when ...)) or (at end (when ...)), of one time for both")
     elif group.parts:
         raise source.error(group.first, "expected (at start ...), (over all ...) or (at end ...)")
 
@@ -136,6 +140,7 @@ _KEYS = (":parameters", ":precondition", ":effect")
 _DURATIVE, _DURATIVE_KEYS = ":durative-action", (":parameters", ":duration", ":condition", ":effect")
 _ONE_OF = "oneof"
 _MOST_OUTCOMES = 64
+_ROUNDING = 1e-9  # of chances that add up to one
 
 
 class ActionReader(TreeBuilder):
@@ -215,6 +220,8 @@ class ActionReader(TreeBuilder):
 
     def _outcomes(self, group: Group) -> list[Group]:
         """Return the effects that a list may mean: one for each choice where it says ``oneof``."""
+        if group.head == "probabilistic":
+            group = self._one_of(group)
         inner: list[list[Token | Group]] = [
             [*self._outcomes(part)] if isinstance(part, Group) else [part] for part in group.parts
         ]
@@ -230,11 +237,24 @@ class ActionReader(TreeBuilder):
             for choices in inner:
                 count *= len(choices)
             if count > 1 and group.head == "forall":
-                raise self._source.error(group.first, "'oneof' inside 'forall' is not supported")
+                raise self._source.error(group.first, "outcomes inside 'forall' are not supported")
             found = [group._replace(parts=parts) for parts in product(*inner)] if count <= _MOST_OUTCOMES else []
         if not 0 < len(found) <= _MOST_OUTCOMES:
             raise self._source.error(group.first, f"an action has at most {_MOST_OUTCOMES} outcomes")
         return found
+
+    def _one_of(self, group: Group) -> Group:
+        """Return ``(probabilistic CHANCE EFFECT...)`` as ``oneof``; what is left to 1 is that nothing happens."""
+        effects = group.parts[2::2]
+        chances = [float(part.first.text) for part in group.parts[1::2] if is_number(part.first.text)]
+        if not len(chances) == len(effects) == (len(group.parts) - 1) / 2 or min(chances, default=-1.0) < 0.0:
+            raise self._source.error(group.first, "expected (probabilistic CHANCE EFFECT...)")
+        if sum(chances) > 1.0 + _ROUNDING:
+            raise self._source.error(group.first, f"chances add up to {sum(chances):g}; expected at most 1")
+        possible = [effect for chance, effect in zip(chances, effects, strict=True) if chance > 0.0]
+        if sum(chances) < 1.0 - _ROUNDING:
+            possible.append(group._replace(parts=(group.first._replace(text="and"),)))
+        return group._replace(parts=(group.first._replace(text=_ONE_OF), *possible))
 
     def _parts(self, group: Group, keys: tuple[str, ...]) -> dict[str, tuple[Token, Group]]:
         given: dict[str, tuple[Token, Group]] = {}
@@ -278,8 +298,12 @@ class ActionReader(TreeBuilder):
 
     def _primitive_effect(self, group: Group, scope: Scope) -> Effect:
         """Return the effect of a list: an atom that is added or deleted, or a cost."""
+        if (lifted := self.lifted(group, scope)) is not None:
+            value, call, rest = lifted
+            scope = extended(scope, (value,))
+            return ForEach((value,), When(self.formula(call, scope), self._primitive_effect(rest, scope)))
         predicates = self._vocabulary.predicates
-        group = function_first(group, predicates)
+        group = binary(function_first(group, predicates))
         if group.head in ("assign", "=") and len(group.parts) == 3 and is_call(group.parts[1], predicates):
             return self._object_effect(group, scope)
         if group.head in ASSIGNMENTS:

@@ -44,6 +44,15 @@ LOGIC = frozenset({"and", "or", "not", "imply", "exists", "forall", "either"}) |
 """The words that are keywords at the head of a list in conditions."""
 
 EFFECTS = LOGIC | ASSIGNMENTS | {"when"}  # the words that are keywords at the head of a list in actions
+_TRAJECTORY = "always sometime within at-most-once sometime-after sometime-before always-within hold-during hold-after"
+_FEATURES = {
+    **dict.fromkeys(_TRAJECTORY.split(), "trajectory constraints are"),
+    "preference": "a preference outside of a goal is",
+    "oneof": "'oneof' outside of an effect without duration is",
+    "probabilistic": "'probabilistic' outside of an effect without duration is",
+    "unknown": "an unknown fact is",
+    "?duration": "'?duration' in a condition or effect is",
+}
 LONGEST_RUN = 3  # how many equal parts in a row are handed to the grammar: more than any rule counts
 _NO_TERMS = _SIGNS | {"?"}
 _CALCULATING = _SIGNS - {"(", ")", "="}
@@ -71,15 +80,18 @@ class Spelling:
     Args:
         keywords: words that keep their meaning at the head of a list; all other reserved words become names.
         functions: names of functions that may be written without parentheses.
+        predicates: names of predicates, which name no feature of PDDL that is lacking.
 
     What looks like a number may be a name, such as the object ``1``. It is a number only directly in a list that
     compares, calculates or assigns; ``(= a 1)`` does so if an argument is a list or a function.
     """
 
-    def __init__(self, source: Source, *, keywords: frozenset[str], functions: Iterable[str] = ()) -> None:
+    def __init__(
+        self, source: Source, *, keywords: frozenset[str], functions: Iterable[str] = (), predicates: Iterable[str] = ()
+    ) -> None:
         self._source = source
         self._keywords = keywords
-        self._functions = functions
+        self._functions, self._predicates = functions, predicates
         self._words: list[str] = []
         self._originals: list[Token] = []
 
@@ -162,6 +174,10 @@ class Spelling:
         if fault := ask(rule, tuple(self._words)):
             index, expected = fault
             original = self._originals[index]
+            for word, before in zip(self._originals[index::-1], self._words[index - 1 :: -1], strict=False):
+                is_feature = word.text in _FEATURES and word.text not in self._predicates
+                if is_feature and (before == "(" or word.text[0] == "?"):
+                    raise self._source.error(word, f"{_FEATURES[word.text]} not supported")
             raise self._source.error(original, f"unexpected '{original.text}'{expected}")
 
 

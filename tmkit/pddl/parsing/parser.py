@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 REQUIREMENTS = frozenset(
     {
-        ":action-costs", ":adl", ":conditional-effects", ":constraints", ":derived-predicates",
-        ":disjunctive-preconditions", ":durative-actions", ":equality", ":existential-preconditions", ":fluents",
-        ":negation", ":negative-preconditions", ":non-deterministic", ":numeric-fluents", ":object-fluents",
-        ":preferences", ":quantified-preconditions", ":strips", ":timed-initial-literals", ":typing",
-        ":universal-preconditions",
+        ":action-costs", ":adl", ":conditional-effects", ":constraints", ":contingent", ":continuous-effects",
+        ":derived-predicates", ":disjunctive-preconditions", ":duration-inequalities", ":durative-actions", ":equality",
+        ":existential-preconditions", ":fluents", ":goal-utilities", ":hierarchy", ":mdp", ":negation",
+        ":negative-preconditions", ":non-deterministic", ":numeric-fluents", ":object-fluents", ":preferences",
+        ":probabilistic-effects", ":quantified-preconditions", ":rewards", ":strips", ":time",
+        ":timed-initial-literals", ":typing", ":universal-preconditions",
     }
 )  # fmt: skip
 DOMAIN_SECTIONS = (
@@ -50,6 +51,10 @@ _UNSUPPORTED = {
     ":process": "processes are not supported",
     ":event": "events are not supported",
     ":length": "plan length bounds are not supported",
+    **dict.fromkeys((":task", ":method", ":htn"), "hierarchical tasks (HDDL) are not supported"),
+    ":axiom": "axioms (:axiom) are not supported; expected (:derived (PREDICATE PARAMETERS) CONDITION)",
+    ":timeless": "timeless facts are not supported; expected facts in the :init of problems",
+    ":goal-reward": "rewards are not supported",
 }
 _REPEATABLE = frozenset({":action", ":durative-action", ":derived"})
 

@@ -247,7 +247,7 @@ class SectionReader:
             return Metric.TOTAL_COST
         plain = isinstance(measure, Token) or len(measure.parts) == 1
         if not plain or measure.first.text != TOTAL_COST or wanted.first.text != "minimize":
-            raise self.source.error(group.first, "the only metric that is supported is (:metric minimize (total-cost))")
+            raise self.source.error(group.first, "expected minimize (total-cost) or, with durations, (total-time)")
         if fault := self._vocabulary().function_fault(TOTAL_COST, (), {}):
             raise self.source.error(measure.first, fault.reason)
         return Metric.TOTAL_COST
@@ -287,7 +287,8 @@ class _InitReader:
                 raise self._source.error(where.opening, f"{fact} is both stated and denied")
 
     def _spelling(self, group: Group) -> Spelling:
-        spelling = Spelling(self._source, keywords=_INIT_WORDS, functions={*self._words.functions, TOTAL_COST})
+        functions, predicates = {*self._words.functions, TOTAL_COST}, self._words.predicates
+        spelling = Spelling(self._source, keywords=_INIT_WORDS, functions=functions, predicates=predicates)
         (spelling.outline if group.head == ":init" else spelling.group)(group)
         return spelling
 

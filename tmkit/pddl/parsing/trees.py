@@ -45,7 +45,7 @@ from tmkit.pddl.formulas import (
     simple_effects,
 )
 from tmkit.pddl.model import Domain
-from tmkit.pddl.parsing.grammar import LOGIC, LONGEST_RUN, Rule, Spelling, is_number, is_term
+from tmkit.pddl.parsing.grammar import ASSIGNMENTS, LOGIC, LONGEST_RUN, Rule, Spelling, is_number, is_term
 from tmkit.pddl.parsing.source import Group, Source, Token, fresh, is_call, with_value
 from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Predicate, Types, Vocabulary
 
@@ -53,6 +53,8 @@ Scope = Mapping[str, Types]
 
 _COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})
 _OPERATORS = frozenset("+-*/")
+_NUMERIC = (_COMPARISONS | _OPERATORS | ASSIGNMENTS) - {"=", "assign"}  # whose arguments are numbers
+_CONNECTIVES = ("and", "or", "not", "imply", "exists", "forall")
 
 
 def typed_items(parts: Iterable[Token | Group]) -> list[tuple[Token, tuple[Token, ...]]]:
@@ -81,6 +83,7 @@ class TreeBuilder:
         self._vocabulary = vocabulary
         self._keywords = keywords
         self._functions = frozenset({*vocabulary.functions, TOTAL_COST})
+        self._calls = {name: one for name, one in vocabulary.predicates.items() if one.is_function}
         self._accepted: set[tuple[str, int]] = set()  # a connective and how many lists: spares spelling it again
 
     def _check(self, fault: Fault | None, words: tuple[Token | Group, ...]) -> None:
@@ -89,7 +92,8 @@ class TreeBuilder:
 
     def spelling(self) -> Spelling:
         """Return a spelling with nothing in it yet."""
-        return Spelling(self._source, keywords=self._keywords, functions=self._functions)
+        predicates = self._vocabulary.predicates
+        return Spelling(self._source, keywords=self._keywords, functions=self._functions, predicates=predicates)
 
     def require(self, group: Group, rule: Rule) -> None:
         """Check that a list follows a rule of the grammar."""
@@ -137,7 +141,11 @@ class TreeBuilder:
     def formula(self, group: Group, scope: Scope) -> Formula:
         """Return the formula of a list."""
         head, parts = group.head, group.parts
-        if head in ("and", "or", "not", "imply"):
+        if head not in _CONNECTIVES and (lifted := self.lifted(group, scope)) is not None:
+            value, call, rest = lifted
+            scope = extended(scope, (value,))
+            return Exists((value,), And((self.formula(call, scope), self.formula(rest, scope))))
+        if head in _CONNECTIVES[:4]:
             self._require_connective(group)
             inner = tuple(self.formula(cast(Group, part), scope) for part in parts[1:])
             match head:
@@ -148,11 +156,34 @@ class TreeBuilder:
                 case "not":
                     return Not(*inner)
             return Imply(*inner)
-        if head in ("exists", "forall"):
+        if head in _CONNECTIVES:
             return self._quantified(group, scope)
         if head in _COMPARISONS:
             return self._comparison(group, scope)
         return self.atom(group, scope, rule=pddlParser.goalDesc)
+
+    def lifted(self, group: Group, scope: Scope) -> tuple[Parameter, Group, Group] | None:
+        """Return a variable, the atom that it is the value of a function of objects, and the list with it instead.
+
+        The innermost function is lifted first, and none of which ``=`` or ``assign`` gives the value as a plain term.
+        """
+        if not self._calls:
+            return None
+        for position, part in enumerate(group.parts):
+            if isinstance(part, Token):
+                continue
+            found = self.lifted(part, scope)
+            is_side = group.head in ("=", "assign") and (position == 1 or isinstance(group.parts[1], Token))
+            if found is None and not is_side and group.head not in _NUMERIC and self._is_call(part):
+                value = fresh(self._calls[part.head].parameters[-1].types, scope)
+                token = part.first._replace(text=value.name)
+                return value, with_value(part, token), _with(group, position, token)
+            if found is not None:
+                return *found[:2], _with(group, position, found[2])
+        return None
+
+    def _is_call(self, group: Group) -> bool:
+        return group.head in self._calls and len(group.parts) == len(self._calls[group.head].parameters)
 
     def _quantified(self, group: Group, scope: Scope) -> Formula:
         spelling = self.spelling()
@@ -177,18 +208,14 @@ class TreeBuilder:
         predicates = self._vocabulary.predicates
         calls = [part for part in group.parts[1:] if isinstance(part, Group) and is_call(part, predicates)]
         values = [part for part in group.parts[1:] if isinstance(part, Token)]
-        if group.head != "=" or not calls or len(group.parts) != 3 or len(calls) + len(values) != 2:
+        if group.head != "=" or len(calls) != 1 or len(values) != 1 or len(group.parts) != 3:
             return None
-        if values:
-            return self.atom(with_value(calls[0], values[0]), scope, rule=pddlParser.goalDesc)
-        value = fresh(predicates[calls[0].head].parameters[-1].types, scope)
-        token, inner = group.first._replace(text=value.name), extended(scope, (value,))
-        atoms = (self.atom(with_value(call, token), inner, rule=pddlParser.goalDesc) for call in calls)
-        return Exists((value,), And(tuple(atoms)))
+        return self.atom(with_value(calls[0], values[0]), scope, rule=pddlParser.goalDesc)
 
     def _comparison(self, group: Group, scope: Scope) -> Formula:
         if (found := self._object_value(group, scope)) is not None:
             return found
+        group = binary(group)
         self.require(group, pddlParser.goalDesc)
         _, left, right = group.parts
         numeric = self.spelling().calculates(group)
@@ -227,6 +254,18 @@ class TreeBuilder:
         return FunctionTerm(name, tuple(terms))
 
 
+def binary(group: Group) -> Group:
+    """Return a list in which sums and products have two terms, of which the first may be one again."""
+    parts = [binary(part) if isinstance(part, Group) else part for part in group.parts]
+    while group.head in ("+", "*") and len(parts) > 3:
+        parts[1:3] = [group._replace(parts=tuple(parts[:3]))]
+    return group._replace(parts=tuple(parts))
+
+
+def _with(group: Group, position: int, part: Token | Group) -> Group:
+    return group._replace(parts=(*group.parts[:position], part, *group.parts[position + 1 :]))
+
+
 def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
     """Return a scope with parameters, which hide variables of the same name."""
     return {**scope, **{parameter.name: parameter.types for parameter in parameters}}
@@ -242,7 +281,7 @@ class PreferenceReader:
         self._source, self._builder, self._prices = source, builder, dict[str, float]()
         self._forgone: dict[str, tuple[tuple[Parameter, ...], float]] = {}
         self.metric = metric
-        if metric is not None and any(word.text == _VIOLATED for word in _words(metric)):
+        if metric is not None and any(word.text == _VIOLATED for word in words_of(metric)):
             costs = (part for action in domain.actions for part in simple_effects(action.effect))
             has_costs = any(isinstance(part, IncreaseCost) for part in costs)
             self.metric = self._plain_metric(metric, dict.fromkeys(_names(goal)), has_costs)
@@ -265,7 +304,7 @@ class PreferenceReader:
             raise self._source.error(wanted, "a metric of preferences is (:metric minimize (+ TERM...))")
         terms = measure.parts[1:] if measure.head == "+" else (measure,)
         costs = [
-            term for term in terms if isinstance(term, Group) and [word.text for word in _words(term)] == [TOTAL_COST]
+            term for term in terms if isinstance(term, Group) and [word.text for word in words_of(term)] == [TOTAL_COST]
         ]
         for term in terms:
             if term not in costs:
@@ -275,7 +314,7 @@ class PreferenceReader:
         return metric._replace(parts=(metric.parts[0], wanted, _list(measure, TOTAL_COST)))
 
     def _price(self, term: Token | Group, names: dict[str, None]) -> None:
-        words = [word for word in _words(term) if word.text != "*"] if isinstance(term, Group) else [term]
+        words = [word for word in words_of(term) if word.text != "*"] if isinstance(term, Group) else [term]
         numbers = [float(word.text) for word in words if is_number(word.text)]
         rest = [word for word in words if not is_number(word.text)]
         if len(rest) != 2 or rest[0].text != _VIOLATED or len(numbers) > 1:
@@ -339,9 +378,10 @@ def _names(group: Group) -> Iterator[str]:
             yield from _names(part)
 
 
-def _words(group: Group) -> Iterator[Token]:
+def words_of(group: Group) -> Iterator[Token]:
+    """Yield the words of a list and of those in it."""
     for part in group.parts:
         if isinstance(part, Group):
-            yield from _words(part)
+            yield from words_of(part)
         else:
             yield part
