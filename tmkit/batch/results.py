@@ -19,10 +19,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tmkit._support.closing import Closing
 from tmkit._support.output import write_text
 from tmkit.batch.attempts import Row
 from tmkit.batch.problems import Batch, Job
@@ -42,7 +43,7 @@ _ROWS_AT_A_TIME = 500
 _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, digest TEXT NOT NULL, row BLOB NOT NULL)"
 
 
-class Journal:
+class Journal(Closing):
     """The rows of problems that have ended, in a folder that is made, for one process that runs a batch at a time."""
 
     def __init__(self, folder: Path) -> None:
@@ -58,10 +59,8 @@ class Journal:
             busy = "another process runs a batch in it" if "locked" in str(error) else str(error)
             raise OutputError(f"{folder}: {busy}", path=str(folder), reason=busy) from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Let other processes have the folder."""
         self._database.close()
 
     def keys(self, digests: Mapping[str, str]) -> set[str]:

@@ -11,7 +11,8 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
-    from tmkit.simulation.execution import SimulatedExecutor as SimulatedExecutor, simulate as simulate
+    from tmkit.simulation.execution import simulate as simulate
+    from tmkit.simulation.executor import SimulatedExecutor as SimulatedExecutor
     from tmkit.simulation.failure_picture import draw_failure as draw_failure, draw_marked as draw_marked
     from tmkit.simulation.playback import (
         fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,

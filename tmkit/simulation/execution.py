@@ -1,17 +1,12 @@
 """Executing a plan under physics: docs/concepts/simulation.md.
 
-In front of each grasp and release the arm stands still until the fingers do. A finger that holds something is told to
-close all the way, with the robot's grip force: the plan's finger values while holding say where the fingers meet the
-object, and so would press on it with no force at all. Of several arms one moves at a time, and the others hold what
-they hold; in a plan with a schedule they move as that says, and hands have the time that it gives them.
-
-Sixty times a simulated second, how far a carried object is from where the plan has it in the hand, and what the arm
-touches besides, become notes. Everything depends on simulated time alone, never on a clock.
+:func:`simulate` builds the simulation, executes the plan in it (:mod:`tmkit.simulation.executor`), draws film and
+picture, and compares the outcome with the plan. In a plan with a schedule the arms move as that says, and hands have
+the time that it gives them.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable
@@ -26,11 +21,11 @@ from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit.errors import SimulationError
-from tmkit.motion.timing import time_path
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera
+from tmkit.simulation.executor import PAUSE, SimulatedExecutor, known_objects
 from tmkit.simulation.mujoco_world import MujocoSimulation
 from tmkit.simulation.playback import fit_camera_to_plan
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
@@ -42,22 +37,14 @@ from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.plans import PlanStep, Schedule, Segment, TimedMotion
+    from tmkit.plans import Schedule
     from tmkit.plans.schedule import Phase
-    from tmkit.robots import Manipulator
-
-_logger = logging.getLogger(__name__)
 
 _GRASPS = ("contact", "constraint")
 _ENGINES: dict[str, type[Simulation]] = {"pybullet": Simulation, "mujoco": MujocoSimulation}
 _FILM_SIZE = (480, 360)
 _FILM_SUPERSAMPLING = 1.5
-_WATCHES_PER_SECOND = 60.0
 _TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
-_FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
-_FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
-_PAUSE = 0.1  # seconds for a hand and what it holds to settle
-_AT_REST = 0.002  # metres a second below which an object lies still
 
 
 def simulate(
@@ -132,10 +119,6 @@ def simulate(
             settings=settings,
         ) as simulation,
     ):
-        by_constraint = grasp == "constraint"
-        watch = Watch(
-            simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance, world=world
-        )
         view = camera
         if view is None and (film is not None or picture is not None):
             view = fit_camera_to_plan(plan, width=1280, height=960)
@@ -146,8 +129,9 @@ def simulate(
                 open_studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer)
             )
         execution = _Execution(
-            simulation, plan, watch=watch, by_constraint=by_constraint, film=film, studio=studio, real_time=gui,
-            progress=progress, captions=captions, on_state=on_state,
+            simulation, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance, world=world,
+            by_constraint=grasp == "constraint", film=film, studio=studio, real_time=gui, progress=progress,
+            captions=captions, on_state=on_state,
         )  # fmt: skip
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None or picture is not None:
@@ -156,77 +140,47 @@ def simulate(
             film.write()
         if picture is not None and view is not None:
             write_picture(picture, render(simulation, view, renderer=renderer))
-        return execution.report(position_tolerance, rotation_tolerance)
+        return execution.report()
 
 
-class _Execution:
-    """One plan being executed in one simulation: an executor for :func:`tmkit.plans.execute`."""
+class _Execution(SimulatedExecutor):
+    """One plan being executed in one simulation, with film, progress and a report."""
 
     def __init__(
-        self, simulation: Simulation, plan: Plan, *, watch: Watch, by_constraint: bool, film: Film | None,
-        studio: Any, real_time: bool, progress: Callable[..., None], captions: bool,
-        on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None, before: _Execution | None = None,
+        self, simulation: Simulation, *, position_tolerance: float, rotation_tolerance: float,
+        world: SceneGraph | None, by_constraint: bool, film: Film | None, studio: Any, real_time: bool,
+        progress: Callable[..., None], captions: bool,
+        on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
     ) -> None:  # fmt: skip
-        self._simulation = simulation
-        self._plan = plan
-        self._by_constraint = by_constraint
-        self._film = film
-        self._real_time = real_time
-        self._studio = studio
+        super().__init__(simulation, on_state=on_state)
+        self._tolerances = {"position_tolerance": position_tolerance, "rotation_tolerance": rotation_tolerance}
+        self._world, self._by_constraint, self._real_time = world, by_constraint, real_time
+        self._film, self._studio, self._captions = film, studio, captions
         self._progress = progress
-        self._captions, self._on_state = captions, on_state
         self._now: tuple[str, int, str] = ("settle", 0, "")
-        self._q = np.array(plan.q, dtype=float)  # commanded
-        if before is None:
-            self._arms = {
-                robot.name: ArmPlayer(simulation, plan.scene, robot, q=self._q, by_constraint=by_constraint)
-                for robot in plan.robots
-            }
-        else:  # the hands hold what they hold, and go on from where they are
-            self._q, self._arms = before._q, before._arms
-        self._watch = watch
-        self._ticks = 0
         self._tell_every = max(1, round(_TOLD_EVERY / simulation.settings.time_step))
-        self._watch_every = max(1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step)))
         self._frames_taken = 0
 
-    # --- the plan -------------------------------------------------------------------------------------------------
+    def _watch_over(self, plan: Plan) -> Watch:
+        return Watch(self.simulation, plan, **self._tolerances, world=self._world)
 
-    def begin(self, plan: Plan) -> None:
-        """Take over what the arms hold, and let everything settle."""
-        for arm in self._arms.values():  # a hand that has lost what it held lets go of it
-            if arm.holding is not None and plan.scene.parent(arm.holding) != arm.manipulator.tip:
-                arm.let_go(arm.holding)
-        self._take_over_held_objects()
-        self._stand(_PAUSE)
-        self._watch.note_start()
+    def _tell(self, phase: str, step: int, action: str = "") -> None:
+        self._now = (phase, step, action)
+        self._progress(*self._now, simulated=self.simulation.time)
 
-    def begin_step(self, number: int, step: PlanStep) -> None:
-        """Tell of the step, and let suction cups touch what they handle in it."""
-        _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
-        self._tell("simulate", number - 1, str(step.action))
-        self._watch.enter_step(number, step)
-        for arm in self._arms.values():
-            own = [part for part in step.segments if part.arm == arm.manipulator.name]
-            arm.touch_softly([part.held for part in own if part.held is not None])
-
-    def follow(self, motion: TimedMotion) -> None:
-        """Move an arm along a timed path."""
-        arm, segment = self._arms[motion.arm.name], motion.segment
-        self._watch.enter(segment)
-        positions = motion.timed.positions[:, : len(arm.entries)]
-        self._approach_start(arm, positions[0])
-        if arm.holding is None and any(arm.finger_goal[name] != value for name, value in segment.gripper.items()):
-            arm.finger_goal.update(segment.gripper)  # the plan has them there all along the path
-            self._wait_for_fingers(arm)
-        for following in positions[1:]:
-            self._tick((arm, following))
-        if segment.kind not in ("grasp", "release"):
-            arm.finger_goal.update(segment.gripper if arm.holding is None else {})
+    def _ticked(self) -> None:
+        if self._ticks % self._tell_every == 0:
+            self._progress(*self._now, simulated=self.simulation.time)
+        is_due = self.simulation.time * FRAMES_PER_SECOND >= self._frames_taken
+        if self._film is not None and self._studio is not None and is_due:
+            self._frames_taken += 1
+            self._film.add(captioned(self._studio.picture(), self._now[2] if self._captions else ""))
+        if self._real_time and self._ticks % self._watch_every == 0:
+            time.sleep(self._watch_every * self.simulation.settings.time_step)
 
     def follow_schedule(self, schedule: Schedule) -> None:
         """Move all arms as a schedule has them."""
-        period, arms = self._simulation.settings.time_step, self._arms
+        period, arms = self.simulation.settings.time_step, self._arms
         handled = [part.held for step in self._plan.steps for part in step.segments if part.held is not None]
         for player in arms.values():
             player.touch_softly(list(dict.fromkeys(handled)))
@@ -270,155 +224,19 @@ class _Execution:
             player.finger_goal.update(segment.gripper if player.holding is None else {})
 
         if segment.kind == "grasp":
-            return [(phase.begin, close), (phase.end - _PAUSE, take)]
+            return [(phase.begin, close), (phase.end - PAUSE, take)]
         if segment.kind == "release":
-            return [(phase.begin + _PAUSE, open_hand)]
+            return [(phase.begin + PAUSE, open_hand)]
         return [(phase.begin, keep)]
 
-    def end_step(self, number: int, step: PlanStep) -> None:
-        """Compare the world with the step's scene."""
-        del number, step
-        self._watch.leave_step()
-
-    def finish(self) -> None:
-        """Let everything settle."""
-        self._tell("settle", len(self._plan.steps))
-        self._settle()
-
-    def _tell(self, phase: str, step: int, action: str = "") -> None:
-        self._now = (phase, step, action)
-        self._progress(*self._now, simulated=self._simulation.time)
-
-    def _take_over_held_objects(self) -> None:
-        """Fix what the arms hold before the plan starts: nothing is known of how it was grasped."""
-        scene = self._plan.scene
-        for name in _known_objects(self._simulation, scene):
-            parent = scene.parent(name)
-            for robot in self._plan.robots:
-                is_held = parent is not None and robot.tip in (parent, *scene.ancestors(parent))
-                if is_held and self._arms[robot.name].holding != name:
-                    self._simulation.attach(name, robot.tip)
-
-    def _approach_start(self, arm: ArmPlayer, start: NDArray[np.float64]) -> None:
-        """Go to the first point of a path in a straight line, if a plan leaves a gap before it."""
-        here = arm.position
-        if np.max(np.abs(start - here), initial=0.0) < 1e-9:
-            return
-        rate = 1.0 / self._simulation.settings.time_step
-        path = np.stack([here, start])
-        timed = time_path(path, arm.speeds, acceleration_limits=arm.accelerations, rate=rate)
-        for following in timed.positions[1:]:
-            self._tick((arm, following))
-
-    def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Close a hand on an object or a handle."""
-        player, name = self._arms[arm.name], segment.held
-        self._watch.enter(segment)
-        self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
-        player.finger_goal.update(arm.gripper_closed)
-        self._wait_for_fingers(player)
-        if name is not None:
-            fault = player.take(name)
-            self._watch.grasped(name, segment, by_constraint=self._by_constraint or player.cup is not None)
-            if fault is not None:
-                self._watch.note(fault)
-        self._stand(_PAUSE)
-
-    def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Open a hand."""
-        player = self._arms[arm.name]
-        self._watch.enter(segment)
-        self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
-        self._stand(_PAUSE)
-        name = segment.held or player.holding
-        if name is not None:
-            self._watch.released(name, arm)
-            player.let_go(name)
-        player.finger_goal.update(segment.gripper or arm.gripper_open)
-        self._wait_for_fingers(player)
-        self._stand(_PAUSE)
-
-    def _wait_for_fingers(self, arm: ArmPlayer) -> None:
-        """Stand until the fingers have reached their goal or are stopped by something."""
-        if not arm.manipulator.gripper_joints:
-            return
-        before = arm.fingers()
-        for _ in range(round(_FINGER_TIME_LIMIT / _PAUSE)):
-            self._stand(_PAUSE)
-            now = arm.fingers()
-            if np.max(np.abs(now - before)) < _FINGER_REST * _PAUSE:
-                return
-            before = now
-
-    def _settle(self) -> None:
-        """Let everything settle after the last step."""
-        settings = self._simulation.settings
-        self._watch.leave_plan()
-        self._stand(settings.settle_time)
-        waited = settings.settle_time
-        while waited < settings.settle_limit and any(
-            self._simulation.speed(name) > _AT_REST for name in self._simulation.objects
-        ):
-            self._stand(_PAUSE)
-            waited += _PAUSE
-
-    # --- one instant ----------------------------------------------------------------------------------------------
-
-    def _stand(self, seconds: float) -> None:
-        for _ in range(round(seconds / self._simulation.settings.time_step)):
-            self._tick()
-
-    def _tick(self, *moves: tuple[ArmPlayer, NDArray[np.float64]]) -> None:
-        """Let one time step pass, in which arms move on to values (n_arm,) of their joints, and others stand."""
-        simulation = self._simulation
-        period = simulation.settings.time_step
-        velocity = np.zeros_like(self._q)
-        for arm, following in moves:
-            velocity[arm.entries] = (following - self._q[arm.entries]) / period
-        simulation.command(self._q, velocity)
-        for player in self._arms.values():
-            player.command_fingers()
-        simulation.step()
-        for player in self._arms.values():
-            if player.cup is not None and (lost := player.cup.look()) is not None:
-                self._watch.note(lost)
-        for arm, following in moves:
-            self._q[arm.entries] = following
-        self._ticks += 1
-        if self._ticks % self._tell_every == 0:
-            self._progress(*self._now, simulated=self._simulation.time)
-        if self._ticks % self._watch_every == 0:
-            self._observe()
-        if self._on_state is not None and self._ticks % (2 * self._watch_every) == 0:
-            self._on_state(simulation.current_scene(), simulation.q)
-        if self._film is not None and self._studio is not None and self._frame_is_due():
-            self._film.add(captioned(self._studio.picture(), self._now[2] if self._captions else ""))
-        if self._real_time and self._ticks % self._watch_every == 0:
-            time.sleep(self._watch_every * period)
-
-    def _frame_is_due(self) -> bool:
-        if self._simulation.time * FRAMES_PER_SECOND < self._frames_taken:
-            return False
-        self._frames_taken += 1
-        return True
-
-    def _observe(self) -> None:
-        for player in self._arms.values():
-            player.renew_grip()
-        joints = self._simulation.q
-        behind = [player.observe(joints) for player in self._arms.values()]
-        self._watch.look(*max(behind, key=lambda joint: joint[1]))
-
-    # --- the outcome ----------------------------------------------------------------------------------------------
-
-    def report(self, position_tolerance: float, rotation_tolerance: float) -> SimulationReport:
+    def report(self) -> SimulationReport:
         """Compare the world as it is with the plan's final scene."""
-        simulation, plan = self._simulation, self._plan
+        simulation, plan = self.simulation, self._plan
         last_scene = plan.steps[-1].scene if plan.steps else plan.scene
         last_q = plan.steps[-1].q if plan.steps else plan.q
         planned = last_scene.at(last_q)
         errors = {}
-        for name in _known_objects(simulation, last_scene):
+        for name in known_objects(simulation, last_scene):
             metres, radians = planned.pose(name).distance(simulation.pose(name))
             errors[name] = ObjectError(float(metres), float(radians))
         report = SimulationReport(
@@ -433,97 +251,9 @@ class _Execution:
             notes=(),
             steps=len(plan.steps),
             duration=simulation.time,
-            position_tolerance=position_tolerance,
-            rotation_tolerance=rotation_tolerance,
+            **self._tolerances,
         )
         return replace(report, notes=self._watch.notes(report))
-
-
-class SimulatedExecutor:
-    """Executes plans, one after the other, in one simulation: what a closed loop acts on where there is no robot.
-
-    An :class:`~tmkit.plans.Executor`. The next plan goes on with the arms where they are and what they hold.
-
-    Args:
-        simulation: built with the arms of the plans (``robot=``), and with the joints of drawers and doors that plans
-            move as ``passive=``.
-        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second.
-    """
-
-    def __init__(
-        self, simulation: Simulation, *, on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None
-    ) -> None:
-        self.simulation, self._on_state = simulation, on_state
-        self._execution: _Execution | None = None
-
-    @property
-    def q(self) -> NDArray[np.float64]:
-        """(n_joints,) where the joints are, radians or metres."""
-        return self.simulation.q
-
-    def begin(self, plan: Plan) -> None:
-        """Take over what the arms hold, and let everything settle."""
-        watch = Watch(self.simulation, plan, position_tolerance=math.inf, rotation_tolerance=math.inf)
-        self._execution = _Execution(
-            self.simulation, plan, watch=watch, by_constraint=False, film=None, studio=None, real_time=False,
-            progress=lambda *_, **__: None, captions=False, on_state=self._on_state, before=self._execution,
-        )  # fmt: skip
-        self._execution.begin(plan)
-
-    @property
-    def _begun(self) -> _Execution:
-        if self._execution is None:
-            raise SimulationError("begin(plan) comes before the first step")
-        return self._execution
-
-    def begin_step(self, number: int, step: PlanStep) -> None:
-        """Begin a step.
-
-        Args:
-            number: index of the step, from 1.
-            step: the step.
-        """
-        self._begun.begin_step(number, step)
-
-    def follow(self, motion: TimedMotion) -> None:
-        """Move an arm along a timed path."""
-        self._begun.follow(motion)
-
-    def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Close a hand on an object or a handle.
-
-        Args:
-            arm: the arm.
-            segment: the grasp.
-        """
-        self._begun.grasp(arm, segment)
-
-    def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Open a hand.
-
-        Args:
-            arm: the arm.
-            segment: the release.
-        """
-        self._begun.release(arm, segment)
-
-    def end_step(self, number: int, step: PlanStep) -> None:
-        """End a step.
-
-        Args:
-            number: index of the step, from 1.
-            step: the step.
-        """
-        self._begun.end_step(number, step)
-
-    def finish(self) -> None:
-        """Let everything settle."""
-        self._begun.finish()
-
-
-def _known_objects(simulation: Simulation, scene: SceneGraph) -> list[str]:
-    """Return the simulated objects that a scene has; that of a closed loop may lack some that it does not know of."""
-    return [name for name in simulation.objects if name in scene]
 
 
 def _operated_joints(plan: Plan) -> tuple[str, ...]:

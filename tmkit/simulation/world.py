@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.closing import Closing
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
@@ -44,7 +44,7 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
 
-class Simulation(BodyWorld):
+class Simulation(BodyWorld, Closing):
     """A scene under physics, in a pybullet connection of its own, or in MuJoCo as :class:`MujocoSimulation`.
 
     Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`. One simulation must
@@ -139,14 +139,6 @@ class Simulation(BodyWorld):
     def close(self) -> None:
         """End the simulation and its connection; once is enough, twice does no harm."""
         self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{self.time:.3f} s"

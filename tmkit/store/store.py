@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+from tmkit._support.closing import Closing
 from tmkit.errors import StoreDamageError, StoreError, UnknownNameError
 from tmkit.graph import SceneDifference, SceneGraph, diff
 from tmkit.store.blobs import BlobFolder
@@ -51,7 +52,7 @@ class Collected(NamedTuple):
     blob_bytes: int
 
 
-class Store:
+class Store(Closing):
     """Versions of scenes in a folder. Threads and processes may share one; a fork may use its parent's.
 
     Args:
@@ -249,12 +250,6 @@ class Store:
     def close(self) -> None:
         """Close the files; a closed store refuses all operations."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"

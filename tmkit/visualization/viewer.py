@@ -9,11 +9,12 @@ import html
 import sys
 import threading
 import time
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.closing import Closing
 from tmkit._support.data import is_built_in
 from tmkit.errors import ArgumentError, ConfigurationError
 from tmkit.graph import SceneGraph
@@ -116,7 +117,7 @@ class LatestScene:
             return self._state
 
 
-class Viewer(Stage):
+class Viewer(Stage, Closing):
     """A viewer in a browser; a context manager.
 
     Args:
@@ -155,12 +156,6 @@ class Viewer(Stage):
         """Return when the viewer is closed, from another thread or by an interrupt."""
         while not self._closed.wait(0.5):
             pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Viewer({self.url}{', closed' if self._closed.is_set() else ''})"

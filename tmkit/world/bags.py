@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tmkit._core import SceneGraph, diff
+from tmkit._support.closing import Closing
 from tmkit._support.limits import read_bytes
 from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError, TmkitError, UnknownNameError
 from tmkit.graph import joint_history
@@ -227,7 +228,7 @@ def _rosbags() -> tuple[Any, Any]:
     return rosbag2, get_typestore(Stores.ROS2_JAZZY)
 
 
-class BagRecorder:
+class BagRecorder(Closing):
     """Records versions of a world to a bag: poses, static poses, covariances and values of joints.
 
     Stamped poses become ``/tf``, poses of fixed and free frames without stamps ``/tf_static``, histories of joints
@@ -260,12 +261,6 @@ class BagRecorder:
         with self._writing():
             self._writer = rosbag2.Writer(self._path, version=9, storage_plugin=plugins[storage])
             self._writer.open()
-
-    def __enter__(self) -> BagRecorder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Write what remains, after which the bag can be read."""

@@ -12,12 +12,13 @@ import os
 import threading
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tmkit._support.closing import Closing
 from tmkit.errors import ArgumentError, ListenerError, ServiceError, TimeLimitError
 from tmkit.graph import FrameSpecification, SceneGraph, Shape, diff
 from tmkit.spatial import GaussianPose, Pose
@@ -50,7 +51,7 @@ class WorldChange(NamedTuple):
     frames: tuple[FrameSpecification, ...]
 
 
-class Client(WorldEdits):
+class Client(WorldEdits, Closing):
     """Reads and edits a served world.
 
     Args:
@@ -70,12 +71,6 @@ class Client(WorldEdits):
     def close(self) -> None:
         """Close the transport."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def pose(
         self, frame: str, *, relative_to: str | None = None, q: npt.ArrayLike | None = None, stamp: float | None = None
@@ -282,7 +277,7 @@ class Client(WorldEdits):
         raise TimeLimitError(f"the server has not answered for {self._timeout:g} s")
 
 
-class Replica(LiveScene):
+class Replica(LiveScene, Closing):
     """A copy of a served world: a live scene whose versions are those of the server, some skipped.
 
     An edit (:meth:`update`) goes to the server, and is in the replica when it returns. While the server cannot be
@@ -338,12 +333,6 @@ class Replica(LiveScene):
         """Follow no more; the last version stays."""
         self._is_closed = True
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _follow(self) -> None:
         ready, told = 0.0, None  # what listeners raised of the version here

@@ -20,10 +20,11 @@ import os
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
+from tmkit._support.closing import Closing
 from tmkit.errors import ListenerError, MergeConflictError, MissingFileError, ServiceError, TmkitError
 from tmkit.graph import SceneDifference, SceneGraph, Shape, diff, gaussian_pose
 from tmkit.graph.attributes import plain_attributes
@@ -56,7 +57,7 @@ _requests = msgspec.msgpack.Decoder(m.Request)
 _bodies: msgspec.msgpack.Decoder[m.Body] = msgspec.msgpack.Decoder(m.Body)
 
 
-class WorldServer:
+class WorldServer(Closing):
     """Holds a world for clients in other threads, processes and machines (:class:`~tmkit.world.Client`).
 
     Args:
@@ -140,12 +141,6 @@ class WorldServer:
         self._remove_listener()
         self._followers.close()
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _receive(self, message: bytes, reply: Reply) -> None:
         """Answer a request, now or, of one that follows, later; never raise."""
