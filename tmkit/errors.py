@@ -1,13 +1,13 @@
-"""Every error tmkit raises, and what each one carries.
+"""Every error tmkit raises, and the data that it carries.
 
-The idea: an error tells the user what to do next. So each states what was received, what would have been accepted and,
-for a name, the nearest valid one; and the same facts are attributes, for programs. Every class derives from
-:class:`TmkitError` and from the builtin that fits (``ValueError``, ``KeyError``, ...): callers may catch either.
+An error tells the user what to do next: it states what was received, what would have been accepted and, for a name, the
+nearest valid one; the same facts are attributes, for programs. Every class derives from :class:`TmkitError` and from
+the builtin that fits (``ValueError``, ``KeyError``, ...): callers may catch either.
 
 Invariants: errors survive pickling (planners run in processes), whatever their attributes; ``str(error)`` is the plain
 message. An expected failure (no plan, unreachable pose, time-out) is never an error but a result value.
 
-This is the lowest room of the package: it imports nothing of tmkit.
+This is the lowest layer of the package: it imports nothing of tmkit.
 """
 
 from __future__ import annotations

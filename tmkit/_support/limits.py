@@ -1,16 +1,15 @@
-"""Reading a file that an untrusted source chose: only a regular file, and only so much of it.
+"""Bounds of work on what an untrusted source chose: how much of a file is read, and how long work in Python takes.
 
 :func:`read_bytes` refuses folders, pipes, devices and files that are too large before the first byte is read.
 :class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.
 
-Invariant: no more than the limit (plus one byte) is ever read.
+How long it takes to evaluate a formula or to parse a task is not known before. So whatever can grow calls
+:func:`check_time` now and then, and a caller with a time limit does the work within a block of :func:`time_limit`.
+Outside of all blocks the check does nothing.
 
-Time limits are over work that is done in Python. How long a formula takes to judge, or a task to be taken apart, is not
-known before. So whatever can grow calls :func:`check_time` now and then, and a caller with a time limit does the work
-within a block of :func:`time_limit`. Outside of all blocks the check does nothing.
-
-Invariants: a limit only stops work, by an error, and changes no result; blocks may be nested, and the earliest end
-counts. A block holds for its thread and what is called in it, not for threads that are begun in it.
+Invariants: no more than the limit of a file (plus one byte) is ever read. A time limit only stops work, by an error,
+and changes no result; blocks may be nested, and the earliest end counts. A block holds for its thread and what is
+called in it, not for threads that are begun in it.
 """
 
 from __future__ import annotations

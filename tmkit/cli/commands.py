@@ -1,9 +1,7 @@
-"""All commands of ``tmkit``, put together; here a new command is entered, in the order in which the help lists it.
+"""All commands of ``tmkit``, in the order in which the help lists them, with the examples that end their help.
 
 :func:`command_line` adds ``--verbose``, ``--quiet`` and ``--log-file`` to every command; they may stand before the
 command's name or after it.
-
-Examples of use that the help of each command ends with.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""What options and files give a command: goals, joint values at the start, plans.
+"""What options and files give a command: goals, joint values at the start, plans, planning options.
 
-``--goal-at cup@table=0.1,0.2,0.03`` (with three angles more: turned like that too), ``--goal-in cup@tray`` and
-``--goal-arm joint=value,...`` are goals that PDDL cannot say; ``--goal-file FILE.json`` is a list of goals as plan
-files hold them, in which tolerances may be said or omitted, and of texts in PDDL. All are wanted together, and together
-with ``--goal``. A ``.tmp`` plan of the original holds actions and motions only, so scene, arm, domain and goal stand
-beside it; for a JSON plan, which says all this itself, they are refused and not ignored.
+``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in cup@tray`` and
+``--goal-arm joint=value,...`` are goals that PDDL cannot express; ``--goal-file FILE.json`` is a list of such goals, as
+in plan files but with optional tolerances, and of goals in PDDL. All must hold together, and together with ``--goal``.
+A ``.tmp`` plan of the original TMKit has actions and motions only, so scene, arm, domain and goal are options beside
+it; for a JSON plan, which contains them, these options are refused. The fields of
+:class:`tmkit.tamp.PlanningOptions`, which are listed there alone, become flags.
 
-Invariants: an option says what :func:`tmkit.plan` would be given, and nothing that it could not.
-
-Flags of a command for the fields of :class:`tmkit.tamp.PlanningOptions`, which are listed there alone.
+Invariants: an option is an argument of :func:`tmkit.plan`, and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands about scene files and objects: ``tmkit scene ...`` and ``tmkit object add``."""
+"""Commands about scene files (``tmkit scene ...``) and about the objects in them (``tmkit object add``)."""
 
 from __future__ import annotations
 

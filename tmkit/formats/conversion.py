@@ -1,12 +1,12 @@
-"""Scenes from one file format to another, with proof: docs/reference/scenes.md, *Check and convert*.
+"""Scene files converted and checked: docs/reference/scenes.md, *Check and convert*.
 
-JSON, RSG-DSL and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared
-up to rounding.
+:func:`convert_scene` writes a scene in another format and proves that it reads back as the same. JSON, RSG-DSL and
+robray give the same bits. URDF writes rotations as three angles, so its poses and inertias are compared up to rounding.
 
-Plausibility checks of a whole scene: what is possible and still a slip. Overlaps of more than a millimetre are looked
-for at the configuration nearest to zero that the limits allow, among the pairs that a planner checks. An overlap of two
-frames between which no joint moves is there in every configuration: that is a *problem*, since no plan begins in a
-collision. All else is a note.
+:func:`check_scene` looks for what is possible and still a mistake. Overlaps of more than a millimetre are looked for at
+the configuration nearest to zero that the limits allow, among the pairs that a planner checks. An overlap of two frames
+between which no joint moves is there in every configuration: that is a *problem*, since no plan begins in a collision.
+All else is a note.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Reading scene files: which reader reads which, and how several files become one scene.
+"""Reading scene files: which reader reads which, how several files become one scene, and scenes that show a goal.
 
-The files of one load are merged in order. What one declares another may name: parents are looked up when everything has
-been read. Within one robray file, constants and classes hold for itself and what it includes; they do not leak into the
-other files of the load. A reader is imported when a file of its kind is read.
+The files of one load are merged in order. A file may use names that another declares: parents are looked up when all
+files have been read. Within one robray file, constants and classes are valid in that file and what it includes, not in
+the other files of the load. A reader is imported when a file of its kind is read.
 
-Goal scenes: scene files with the target poses of some objects. A goal file is read over the start scene. What it
-declares and the start has too is *stated*: it gets the parent and pose of the goal. What it declares anew is added. All
-else stays, except that an object which would be carried along by a stated one is taken off it first and is a child of
-the root: where it should be, the goal does not say. Pairs that the goal's files, SRDF among them, let touch may do so
-in the goal.
+A *goal scene* gives target poses of some objects. Its files are read over the start scene. What they declare and the
+start has too is *stated*: it gets the parent and pose of the goal. What they declare anew is added. All else stays,
+except that an object which a stated one would carry along becomes a child of the root: the goal does not say where it
+should be. Pairs that the goal's files, SRDF among them, allow to collide may do so in the goal.
 
 Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start scene is untouched.
 """

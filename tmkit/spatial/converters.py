@@ -1,4 +1,4 @@
-"""Uncertain poses and twists as other libraries say them, and back.
+"""Uncertain poses and twists as other libraries have them, and back; rotations mended that files have to a few digits.
 
 Ours: ``T = mean @ exp(xi)``, ``xi = [rho, theta]``: error on the right, in the child's axes, linear part first.
 

@@ -1,8 +1,9 @@
-"""Differences between versions as bytes: MessagePack arrays, each value checked when it is read.
+"""Differences between versions: as bytes, each value checked when it is read, and merged with those of another side.
 
-A record says what the second of two versions has that the first has not: the frames that came or changed, whole, with
-their ids; of those that went their names; pairs, groups and bodies without frames that differ. The first version is
-at hand when a record is read, so nothing is said of it twice, and a whole scene is the difference to an empty one.
+A record is a MessagePack array of what the second of two versions has that the first has not: the frames that came or
+changed, whole, with their ids; the names of those that are gone; pairs, groups and bodies without frames that differ.
+Reading a record takes the first version, so it repeats nothing of that, and a whole scene is the difference to an empty
+one.
 
 A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`; those at the end that most frames
 lack are omitted. Poses are seven numbers, numbers eight bytes, matrices little-endian bytes row by row. Shapes are
@@ -12,11 +13,11 @@ that a store gives have errors of one source where the versions that were put ha
 
 Invariant: what is read has run no code and was checked twice, its form here and its meaning by the core.
 
-Three-way merges of scenes, frame by frame. What each side changed since the base is a difference. A frame, an allowed
-pair or a group that one side alone changed is taken from that side; one that both changed alike is taken once; one that
-both changed in different ways is a *conflict*, whichever fields they changed. Frames of the base are matched by
-identity, new ones by name. What is left of their difference is applied to our version; where it does not fit there (its
-parent is gone, a rule of the scene would break), that is a conflict too. Nothing is merged halfway.
+:func:`merge_scenes` merges three ways, frame by frame. What each side changed since the base is a difference. A frame,
+an allowed pair or a group that one side alone changed is taken from that side; one that both changed alike is taken
+once; one that both changed in different ways is a *conflict*, whichever fields they changed. Frames of the base are
+matched by identity, new ones by name. What is left of their difference is applied to our version; where it does not fit
+there (its parent is gone, a rule of the scene would break), that is a conflict too. Nothing is merged halfway.
 """
 
 from __future__ import annotations

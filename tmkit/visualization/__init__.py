@@ -13,13 +13,14 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.visualization.drawing import (
         Area as Area, Cross as Cross, Dot as Dot, Drawing as Drawing, Label as Label, Line as Line, Mark as Mark,
-        draw_region as draw_region, require_plots as require_plots, save_drawings as save_drawings,
+        require_plots as require_plots, save_drawings as save_drawings,
     )  # fmt: skip
     from tmkit.visualization.graph_picture import (
         Refused as Refused, draw_semantics_graph as draw_semantics_graph,
         semantics_graph_drawing as semantics_graph_drawing, try_edge as try_edge,
     )  # fmt: skip
     from tmkit.visualization.page import save_html as save_html
+    from tmkit.visualization.region_picture import draw_region as draw_region
     from tmkit.visualization.relation_picture import (
         draw_relations as draw_relations, draw_semantics as draw_semantics, relation_drawing as relation_drawing,
         semantics_drawing as semantics_drawing,

@@ -1,13 +1,13 @@
-"""Pictures of a search: its trees, why there is no plan, and the versions of the scene that were reached.
+"""A search in pictures: its trees drawn into a file, and its failures and trees in panels of the viewer.
 
 A drawn search tree has one line for each version of the scene, indented below the version before it, with the actions
 that led to it, the attempts made from it and, in the search over transfers, the estimate that orders the queue. Large
 trees are cut: the way to the plan is always drawn, then the branches below which most was tried, until the lines are
-used up. What is left out is counted where it would be.
+used up. What is omitted is counted where it would be.
 
-In the viewer, the failures of a search are shown each as the scene and configuration in which it happened. What was in
-the way is red, the object that was to be handled is blue, everything else is pale; below are the grasps and placements
-that it rejected, to click. The search trees are shown node by node: a click shows the version of the scene.
+In the viewer, each failure is shown as the scene and configuration in which it happened: bodies in the way are red, the
+object that was to be handled is blue, everything else is pale. Below are the grasps and placements that were rejected,
+to click. The search trees are shown node by node: a click shows the version of the scene.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tmkit.graph import SceneGraph
+from tmkit.graph.display.outline import count_of
 from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SearchTree, SearchTreeNode
 from tmkit.visualization.drawing import MARGIN, Cross, Dot, Drawing, Label, Line, Mark, save_drawings
 from tmkit.visualization.stage import Panel, PanelMaker, Stage
@@ -149,10 +150,10 @@ class _TreePicture:
         node, board = self.nodes[index], self.board
         color = _PLAN if node.is_in_plan else _OTHER
         if before is None:
-            text = f"search over {self.tree.search}: {_counted(len(self.nodes), 'version')}, "
-            text += _counted(self.tries[index], "attempt")
+            text = f"search over {self.tree.search}: {count_of('version', len(self.nodes))}, "
+            text += count_of("attempt", self.tries[index])
         else:
-            text = f"{' '.join(node.actions)}  · {_counted(node.tries, 'attempt')}"
+            text = f"{' '.join(node.actions)}  · {count_of('attempt', node.tries)}"
             text += "" if node.estimate is None else f" · estimate {node.estimate:g}"
         at = board.write(depth, text, color, meaning=f"node {index}")
         board.dots.append(Dot(f"node {index}", at, color, size=min(_LARGEST, 4.0 + node.tries**0.5)))
@@ -166,7 +167,7 @@ class _TreePicture:
     def _rest(self, index: int, depth: int, before: np.ndarray | None) -> None:
         hidden = [child for child in self.children[index] if child not in self.shown]
         size, tries = sum(self.sizes[child] for child in hidden), sum(self.tries[child] for child in hidden)
-        text = f"… {_counted(size, 'more version')}, {_counted(tries, 'attempt')}"
+        text = f"… {count_of('more version', size)}, {count_of('attempt', tries)}"
         self._edge(before, self.board.write(depth, text, _OTHER, meaning=f"rest of node {index}"), _EDGE, width=1.2)
 
     def _edge(self, before: np.ndarray | None, at: np.ndarray, color: str, *, width: float) -> None:
@@ -189,11 +190,7 @@ def _failures(node: SearchTreeNode) -> list[str]:
         for action, count in counts.most_common(_MOST_FAILURES)
     ]
     rest = len(counts) - len(lines)
-    return [*lines, f"… {_counted(rest, 'more action')} failed"] if rest else lines
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return [*lines, f"… {count_of('more action', rest)} failed"] if rest else lines
 
 
 _BLUE, _ORANGE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.88, 0.89, 0.90, 1.0)

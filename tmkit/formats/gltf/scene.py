@@ -1,11 +1,10 @@
-"""Scenes in glTF 2.0: each node is a frame fixed to that of the node above, with its meshes as shapes.
+"""Scenes in glTF 2.0, read and written, for modellers and browsers.
 
-Names that are taken get the number of the node. The y-axis, which is up in glTF, becomes z. Scales are applied to the
-meshes. What our writer puts into ``extras`` (joints, masses, exact shapes, ...) is a scene in JSON without the names,
-parents and poses, which are always those of the nodes.
-
-Scenes as glTF 2.0, for modellers and browsers: a node for each frame, and one below it for each shape. What glTF has no
-word for is in ``extras``. A mesh whose numbers single precision would round is there too.
+Read, each node is a frame fixed to that of the node above, with its meshes as shapes; a node whose name is taken has
+its number appended. The y-axis, which is up in glTF, becomes z; scales are applied to the meshes. Written, each frame
+is a node with one node below it for each shape. What glTF cannot express (joints, masses, exact shapes, meshes that
+single precision would round, ...) is written into ``extras``: a scene in JSON without names, parents and poses, which
+are always those of the nodes.
 """
 
 from __future__ import annotations

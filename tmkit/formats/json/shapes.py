@@ -1,4 +1,4 @@
-"""Shapes in JSON scenes.
+"""Shapes in JSON scenes, and the files of points and heights that they may name.
 
 A shape stands under its content digest, which is checked when it is read: a file that changed in between is noticed. A
 key that is no digest (32 hexadecimal digits) is a name chosen by the author of a handwritten file, and is not checked.
@@ -8,14 +8,10 @@ key that is no digest (32 hexadecimal digits) is a name chosen by the author of 
 * A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or omitted: the default
   of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
 * Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows,
-  or be replaced by a ``file`` beside the scene (see below); for a picture of heights,
-  ``range`` has the heights of black and white.
-
-Files of points and of heights: what a point cloud and a height field may name instead of holding their numbers. Points
-come from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line for each point, its first three numbers; ``#``
-begins a comment). Heights come from ``.npy`` (rows, columns), the first row at the least y as in
-:func:`~tmkit.graph.HeightField`, or from ``.png`` in grey of 8 or 16 bits: a map with y upwards, so its *last* line is
-the one of least y, black is the lower end of a range that the naming file gives and white the upper.
+  or a ``file`` beside the scene: points from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line for each
+  point, its first three numbers; ``#`` begins a comment); heights from ``.npy`` (rows, columns), the first row at the
+  least y as in :func:`~tmkit.graph.HeightField`, or from ``.png`` in grey of 8 or 16 bits, a map with y upwards, whose
+  *last* line is the one of least y. Black and white are the ends of the ``range`` that the scene gives.
 
 Sizes are checked before anything is unpacked: a small file cannot request a large memory.
 """

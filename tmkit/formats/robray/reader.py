@@ -1,7 +1,7 @@
 """Scene files in the robray language of the original TMKit (docs/reference/robray.md).
 
-This module decides what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand where,
-:mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.values` what a shape is.
+This module interprets the statements; :mod:`~tmkit.formats.robray.grammar` has the syntax, and
+:mod:`~tmkit.formats.robray.values` what each attribute accepts and what a shape is.
 
 Statements are carried out in order, includes in their place, as if they were one text. A definition or class is valid
 from its own line on; frames become specifications, whose parents are looked up when all files of a load are read. Only

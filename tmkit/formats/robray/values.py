@@ -1,23 +1,17 @@
-"""Values of the robray language: expressions, and what each attribute accepts.
+"""Values of the robray language: expressions, what each attribute accepts, and the shapes that attributes make.
 
-The idea: an attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range);
-:func:`evaluate` turns what was written into a Python value of that kind or says, at the value, what was expected. A
-value keeps its place, because a class may carry it far from where it was written before somebody finds that it does
-not fit.
-
-Arithmetic is in 64-bit floats; whatever is not a finite real number is refused where it arises.
-
-Shapes of the robray language.
+An attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range); :func:`evaluate` turns
+what was written into a Python value of that kind or says, at the value, what was expected. A value keeps its location,
+because a class may carry it far from where it was written before it is found not to fit. Arithmetic is in 64-bit
+floats; whatever is not a finite real number is refused where it arises.
 
 The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes are centred, so
-those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 when left
-out) at the top; two equal radii make a cylinder, two different ones a frustum. Of a negative height, either points down
-from its base, towards -z. A ``grid`` is a floor pattern for the eye: it becomes a thin box in the x-y plane that does
-not collide unless ``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for
-beside the file that names it and beside those that include that one.
-
-A shape takes the sizes that concern it and leaves the others alone, since classes are combined freely; a shape beats a
-mesh. That is how the original does it.
+those are moved up by half their height. A cone runs from ``start_radius`` at the base to ``end_radius`` (0 if omitted)
+at the top; two equal radii make a cylinder, two different ones a frustum. Of a negative height, either points down from
+its base, towards -z. A ``grid`` is a floor pattern for the eye: it becomes a thin box in the x-y plane that does not
+collide unless ``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for beside
+the file that names it and beside those that include that one. A shape uses the sizes that concern it and ignores the
+others, since classes are combined freely; a shape takes precedence over a mesh, as in the original.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""Named frames of SDF: scopes, poses relative to other frames, and the links that frames are attached to.
+"""Named frames and joints of SDF, as frames with one parent each and joints of one degree of freedom.
 
 Each model is a scope; ``a::b`` names the frame ``b`` of the model ``a`` in it. A pose is relative to the frame of its
 ``relative_to``, by default the model's, for a joint the child's, for a frame the one it is attached to.
 
-Joints of SDF: which make the tree, and the joints of one degree of freedom that stand for each. Joints are undirected
-edges between links. In the order of the file, each that does not close a loop is part of the forest; one that does is
-left out with a note. A tree hangs on the world, a link of a static model, or the first link that is no joint's child; a
-joint whose child is then the link above is turned round, and its value means the same.
-
-A joint that is not at the origin of the link below it has a frame ``LINK/JOINT`` there. A ball joint is three turns, as
-in URDF and MJCF; a universal one (and revolute2) turns about ``axis`` and ``axis2``; a screw turns and slides, and the
-slide mimics the turn. A gearbox is a turn that its reference body does not drive.
+Joints of SDF are undirected edges between links. In the order of the file, each that does not close a loop is part of
+the forest; one that does is omitted with a note. The root of a tree is the world, a link of a static model, or the
+first link that is no joint's child; a joint whose child is then the link above is reversed, and its value means the
+same. A joint that is not at the origin of the link below it has a frame ``LINK/JOINT`` there. A ball joint is three
+revolute ones, as in URDF and MJCF; a universal one (and revolute2) turns about ``axis`` and ``axis2``; a screw turns
+and slides, and the slide mimics the turn. A gearbox is a revolute joint that its reference body does not drive.
 """
 
 from __future__ import annotations

@@ -2,12 +2,11 @@
 
 Of a file with one model, a link becomes a frame of its name; of several, each name has the prefix ``MODEL::``, and so
 have always the names in a nested or included model. ``<frame>`` elements are frames too, fixed to their links. A link
-without a joint above it is free in the world, or fixed in a static model, whose joints do not move either.
+without a joint above it is free in the world, or fixed in a static model, whose joints do not move either. Shapes and
+masses of links are read as URDF's are where both are the same.
 
 A model is found as ``package://`` URIs are, with ``model://`` as another word for it; ``model.config`` names its file.
-Elements that are no part of a scene are left out, with a note and a count for each kind.
-
-Shapes and masses of SDF's links, read as URDF's are where both are the same.
+Elements that are no part of a scene are omitted, with a note and a count for each kind.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """From specifications to the core's values, and from a finished scene back to a specification, to merge it with files.
 
 A specification keeps the representation of its file: a quaternion or roll, pitch and yaw; a joint whose value is
-counted from an offset. Here each is converted to the one representation of the core, which checks it.
+counted from an offset; joints between links in any order and direction. Here each is converted to the representation of
+the core, which checks it, and links and joints to frames with one parent each.
 :mod:`tmkit.formats.spec.build` makes frames of a scene from specifications. A specification of a scene builds to an
 equal scene, apart from the order of frames that stand before their parents.
-
-From joints between links, in any order and direction, to frames with one parent each.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""What an SRDF file says, as values.
+"""The content of an SRDF file as values, and its names looked up in a scene.
 
 A :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some robot has
-them, and looked up where they are used; each part keeps its :class:`~tmkit._support.SourceLocation`.
-
-Invariants: all values are immutable, hashable and picklable; two are equal when they say the same, wherever it was
-written. Groups have unique names, and so have end effectors, and the states of one group.
-
-What an SRDF says, looked up in a scene: its groups, and which links need not be checked against each other. A name that
-the scene lacks is an error, since here it is used; joints are the exception. Scenes keep no names of fixed joints,
-while groups often name them, so an unknown joint is given back as such, and the caller decides.
+them; each part keeps its :class:`~tmkit._support.SourceLocation`. Looked up in a scene, a link that the scene lacks is
+an error. An unknown joint is returned as such, and the caller decides: scenes keep no names of fixed joints, while
+groups often name them.
 
 To a scene an SRDF adds pairs of links that may touch: docs/reference/scenes.md. A pair that is allowed already, since a
 joint joins the two, keeps its first reason. Public SRDF files name links that their robot lacks: such pairs are
 omitted, with one note for each kind of name.
+
+Invariants: all values are immutable, hashable and picklable; two are equal when they say the same, wherever it was
+written. Groups have unique names, and so have end effectors, and the states of one group.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Robot descriptions in URDF.
+"""Robot descriptions in URDF, and files of macros (xacro) that expand to it.
 
 A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames.
 The one root link is a child of ``world`` without moving, unless it is called ``world`` itself. Joints are in the order
@@ -21,8 +21,8 @@ prismatic joint without limits, or with the lower above the upper (Bullet's way 
 limits, the one omitted is 0, as the format has it; a joint that mimics one that is not there moves by itself.
 Everything else that is wrong is refused with file and line.
 
-Files of macros (xacro), expanded by xacrodoc (extra ``xacro``): only files that the user names, if that is allowed.
-Expressions of xacro are Python, and its includes read any file: whoever expands a file runs it.
+Files of macros are expanded by xacrodoc (extra ``xacro``), only those that the user names, and only if that is allowed:
+expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shapes and looks of robot descriptions.
+"""Shapes and looks of robot descriptions, and the pairs of links that always collide.
 
 A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
 extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. With a note each, a shape of
@@ -7,12 +7,12 @@ open, and a visual mesh that is missing or broken is omitted: looks never keep a
 that is missing or broken is refused, unless the user wants only those that are available, or none; one without any
 thickness gets a hull (:func:`tmkit.formats.mesh.solids.thickened`).
 
-Pairs of links that collide whatever the robot does, and so may touch (reason ``always``). A pair that collides in each
-of :data:`SAMPLES` random configurations within the limits is taken to collide always. The seed is fixed and the robot
-is looked at alone, so the answer depends on the description only. A pair that is free in a hundredth of the
-configurations is missed with a probability of 13 %, one in ten thousand; then a motion that needs such a configuration
-would not be checked for this pair. Where more links have shapes, or more pairs collide, than robots have, the search
-would take too long: it is left out, with a note.
+Pairs of links that collide whatever the robot does may touch (reason ``always``): those that collide in each of
+:data:`SAMPLES` random configurations within the limits. The seed is fixed and the robot is checked alone, so the result
+depends on the description only. A pair that is free in a hundredth of the configurations is missed with a probability
+of 13 %, one in ten thousand; then a motion that needs such a configuration would not be checked for this pair. Where
+more links have shapes, or more pairs collide, than robots have, the search is omitted with a note: it would take too
+long.
 """
 
 from __future__ import annotations

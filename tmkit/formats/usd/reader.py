@@ -2,13 +2,12 @@
 
 A rigid body is a frame of its prim's name (its path where the name is taken). So is an ``Xform`` without children, and,
 outside of rigid bodies, one with shapes right in it; other prims only place what is in them. Joints join the bodies to
-trees, as in SDF; a body without a joint is free, a kinematic one is fixed. Units and the axis that is up are those of
-the stage. Sizes include the scales of prims; shear is left out.
+trees, as in SDF; a body without a joint is free, a kinematic one is fixed. Transforms, shapes and masses of prims are
+converted to metres and kilograms, and the axis that is up to z, by the units of the stage. Sizes include the scales of
+prims; shear is omitted.
 
-USD stores joints and masses in single precision. What our writer puts beside them as ``tmkit:`` attributes is exact
-and counts more. Layers that a file names are opened only where a scene may read; missing ones are left out.
-
-What the prims of a stage have, in metres and kilograms: transforms, numbers, shapes, masses.
+USD stores joints and masses in single precision. What tmkit's writer puts beside them as ``tmkit:`` attributes is exact
+and takes precedence. Layers that a file names are opened only where a scene may read; missing ones are omitted.
 """
 
 from __future__ import annotations

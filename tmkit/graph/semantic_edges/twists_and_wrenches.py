@@ -1,13 +1,14 @@
-"""The twists that a scene answers, of twist edges and joints, with their errors; accelerations, momenta and wrenches.
+"""Motions and forces that a scene answers: twists, accelerations and momenta, wrenches of sensors and payloads.
 
-For an acceleration the way from one frame to another is walked edge by edge: each adds its motion to what the frames
-before it do (Featherstone, *Rigid Body Dynamics Algorithms*, 2008, chapter 5). The twist of a joint is constant in the
-axes of either of its frames, and so is that of a twist edge.
+Twists follow from twist edges and joints, with their errors. For an acceleration the way from one frame to another is
+walked edge by edge: each adds its motion to what the frames before it do (Featherstone, *Rigid Body Dynamics
+Algorithms*, 2008, chapter 5). The twist of a joint is constant in the axes of either of its frames, and so is that of a
+twist edge.
 
-Wrenches on bodies are brought to another point, rid of the bias of a sensor and of the weight of what it carries. The
-bias of a force-torque sensor is an attribute of the sensor's frame, so it is part of versions, files and arrays. Like
-masses it adds up over the frames that move as one, and goes with them. Source: a wrench at another point and in other
-axes, Murray, Li, Sastry, "A mathematical introduction to robotic manipulation", section 2.5.
+Wrenches are moved to another point and into other axes (Murray, Li, Sastry, "A mathematical introduction to robotic
+manipulation", section 2.5), and freed from the bias of a sensor and the weight of what it carries. The bias of a
+force-torque sensor is an attribute of the sensor's frame, so it is part of versions, files and arrays; like masses, the
+biases of frames that move as one add up.
 """
 
 from __future__ import annotations
