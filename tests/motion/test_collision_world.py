@@ -285,7 +285,7 @@ def test_mimic_fingers_move_together() -> None:
         ({"margin": float("-inf")}, ConfigurationError, "a finite distance"),
         ({"margin": math.nan}, ConfigurationError, "a finite distance"),
         ({"margin": math.inf}, ConfigurationError, "a finite distance"),
-        ({"margin": -2}, ConfigurationError, "margin must be at least -1 metre, got -2.0"),
+        ({"margin": -2}, ConfigurationError, "margin must be at least -1 metre, got -2"),
         ({"pair_margins": {("plate", "lift"): math.inf}}, ConfigurationError, "'plate', 'lift' must be finite"),
         (
             {"pair_margins": {("plate", "lift"): 0.1, ("lift", "plate"): 0.2}},

@@ -172,18 +172,14 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
         return indices;
     for (const double index : read_matrix(values, what, columns, kind)) {
         if (index != std::trunc(index) || std::abs(index) > std::numeric_limits<std::int32_t>::max())
-            throw Error(kind, "{} must hold integers of 32 bits, not {}", what, number_text(index));
+            throw Error(kind, "{} must hold integers of 32 bits, not {}", what, index);
         indices.push_back(static_cast<std::int32_t>(index));
     }
     return indices;
 }
 
 std::string pose_text(const Pose& pose) {
-    std::string text = "Pose([";
-    for (int i = 0; i < 3; ++i) text += (i ? ", " : "") + number_text(pose.translation[i]);
-    text += "], quat_xyzw=[";
-    for (int i = 0; i < 4; ++i) text += (i ? ", " : "") + number_text(pose.quat_xyzw[i]);
-    return text + "])";
+    return formatted("Pose({}, quat_xyzw={})", pose.translation, pose.quat_xyzw);
 }
 
 }  // namespace tmkit::bindings

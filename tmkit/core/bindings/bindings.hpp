@@ -252,6 +252,11 @@ inline Names names_of(const SceneGraph& scene, const std::vector<FrameId>& frame
     return Names(nb::tuple(names));
 }
 
+// __init__ of a class, by a function that makes a value of it.
+template <class Value, class... Arguments> auto made_by(Value (*make)(Arguments...)) {
+    return [make](Value* self, Arguments... arguments) { new (self) Value(make(arguments...)); };
+}
+
 // __eq__ of a class: equal to objects of the same class only.
 template <class Value> bool equals(const Value& a, nb::handle b) {
     return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
@@ -311,6 +316,10 @@ SceneGraph scene_from_state(nb::handle state);
 std::string digest_text(const ContentSum& digest);
 
 std::string pose_text(const Pose& pose);
+inline std::string capitalised(std::string name) {
+    name[0] = static_cast<char>(std::toupper(name[0]));
+    return name;
+}
 
 void bind_registered(nb::module_& m);
 void bind_errors(nb::module_& m);

@@ -197,8 +197,7 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
         .def_prop_ro("point_b", [](const NamedContact& c) { return make_array(c.point + 0.5 * c.distance * c.normal); },
                      "(3,) the nearest (or deepest) point of b, in the root.")
         .def("__repr__", [](const NamedContact& c) {
-        return "Contact(" + quoted(c.frame_a) + ", " + quoted(c.frame_b) + ", distance=" + number_text(c.distance) +
-               ")";
+        return formatted("Contact({}, {}, distance={})", quoted(c.frame_a), quoted(c.frame_b), c.distance);
     });
     nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(),
                                    "Where a straight joint motion first meets a collision.")
@@ -208,8 +207,7 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
         .def_ro("frame_a", &NamedEdgeCollision::frame_a, "The frame that comes first in the scene.")
         .def_ro("frame_b", &NamedEdgeCollision::frame_b, "The other frame.")
         .def("__repr__", [](const NamedEdgeCollision& e) {
-        return "EdgeCollision(" + quoted(e.frame_a) + ", " + quoted(e.frame_b) +
-               ", fraction=" + number_text(e.fraction) + ")";
+        return formatted("EdgeCollision({}, {}, fraction={})", quoted(e.frame_a), quoted(e.frame_b), e.fraction);
     });
 }
 
@@ -385,8 +383,8 @@ Args:
     q1: (n_joints,) full configuration at the end.)"} +
                  resolution_argument)
         .def("__repr__", [](const CollisionWorld& w) {
-        return "CollisionWorld(" + std::to_string(w.pairs().size()) +
-               " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";
+        return formatted("CollisionWorld({} pairs, margin={}, level='{}')", w.pairs().size(), w.options().margin,
+                         name_of(w.options().level));
     });
 }
 

@@ -33,11 +33,12 @@ std::string text_of(const GaussianPose& g) {
     return "GaussianPose(" + pose_text(g.mean) + text;
 }
 
+GaussianPose make_gaussian(const Pose& mean, const OptionalArray& covariance) {
+    return {mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
+}
+
 void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
-    cls.def("__init__",
-            [](GaussianPose* self, const Pose& mean, const OptionalArray& covariance) {
-        new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
-    }, "mean"_a = Pose{}, "covariance"_a = nb::none())
+    cls.def("__init__", made_by(&make_gaussian), "mean"_a = Pose{}, "covariance"_a = nb::none())
         .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
         .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
                      "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
@@ -108,10 +109,7 @@ Raises:
     bind_gaussian_members(cls);
 
     bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); },
-               [](nb::handle state) {
-        const StateTuple s(state, "an uncertain pose", 2);
-        return GaussianPose{s.get<Pose>(0), read_covariance({s.at(1)}, "covariance")};
-    });
+               "an uncertain pose", &make_gaussian);
     m.def("compose",
           [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
         if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);

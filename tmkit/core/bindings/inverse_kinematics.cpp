@@ -74,9 +74,8 @@ void bind_results(nb::module_& m) {
         .def_ro("iterations", &InverseKinematicsResult::iterations, "Steps of all tries together.")
         .def_ro("restarts", &InverseKinematicsResult::restarts, "Random configurations used.")
         .def("__repr__", [](const InverseKinematicsResult& r) {
-        return "InverseKinematicsResult(" + status_name(r.status) +
-               ", position_error=" + number_text(r.position_error) +
-               ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" + std::to_string(r.restarts) + ")";
+        return formatted("InverseKinematicsResult({}, position_error={}, rotation_error={}, restarts={})",
+                         status_name(r.status), r.position_error, r.rotation_error, r.restarts);
     });
     result_class<NamedSolutions>(m, "InverseKinematicsSolutions", "What ``inverse_kinematics_solutions`` found.")
         .def_ro("status", &NamedSolutions::status, "SOLVED when there is at least one.")
@@ -91,8 +90,8 @@ void bind_results(nb::module_& m) {
         .def_ro("is_target_in_collision", &NamedSolutions::target_collides,
                 R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
         .def("__repr__", [](const NamedSolutions& s) {
-        return "InverseKinematicsSolutions(" + status_name(s.status) + ", " + std::to_string(s.configurations.size()) +
-               " found, " + std::to_string(s.in_collision) + " in collision)";
+        return formatted("InverseKinematicsSolutions({}, {} found, {} in collision)", status_name(s.status),
+                         s.configurations.size(), s.in_collision);
     });
 }
 

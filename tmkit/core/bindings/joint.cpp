@@ -18,12 +18,12 @@ Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
     return {joint, multiplier, offset};
 }
 
-Joint make_joint(JointType type, const Vector3& axis, const JointNumbers& numbers, const std::string& name,
-                 const std::optional<Mimic>& mimic) {
+Joint make_joint(JointType type, const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
+                 double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
     Joint joint;
     joint.type = type;
-    joint.axis = axis;
-    joint.numbers() = numbers;
+    joint.axis = read_vector3(axis, "axis");
+    joint.numbers() = {lower, upper, velocity, effort, damping, friction};
     joint.name = name;
     if (mimic) {
         joint.mimic = mimic->joint;
@@ -34,17 +34,21 @@ Joint make_joint(JointType type, const Vector3& axis, const JointNumbers& number
     return joint;
 }
 
+Joint read_joint(int type, const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
+                 double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
+    if (type < 0 || type > static_cast<int>(JointType::free)) throw damaged_state("there is no joint type {}", type);
+    return make_joint(static_cast<JointType>(type), axis, lower, upper, velocity, effort, damping, friction, name,
+                      mimic);
+}
+
 std::string joint_text(const Joint& joint) {
-    std::string text = name_of(joint.type);
-    text[0] = static_cast<char>(std::toupper(text[0]));
-    if (!is_actuated(joint.type)) return text + "()";
-    text +=
-        "([" + number_text(joint.axis[0]) + ", " + number_text(joint.axis[1]) + ", " + number_text(joint.axis[2]) + "]";
-    if (joint.type != JointType::continuous)
-        text += ", lower=" + number_text(joint.lower) + ", upper=" + number_text(joint.upper);
-    if (!joint.name.empty()) text += ", name='" + joint.name + "'";
-    if (!joint.mimic.empty()) text += ", mimic='" + joint.mimic + "'";
-    return text + ")";
+    const std::string type = capitalised(name_of(joint.type));
+    if (!is_actuated(joint.type)) return type + "()";
+    std::string text = numbers_text(joint.axis);
+    if (joint.type != JointType::continuous) text += formatted(", lower={}, upper={}", joint.lower, joint.upper);
+    if (!joint.name.empty()) text += formatted(", name='{}'", joint.name);
+    if (!joint.mimic.empty()) text += formatted(", mimic='{}'", joint.mimic);
+    return formatted("{}({})", type, text);
 }
 
 constexpr const char* common_arguments = R"(
@@ -68,8 +72,7 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
     m.def(name,
           [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort, double damping,
                  double friction, const std::string& joint_name, const std::optional<Mimic>& mimic) {
-        return make_joint(type, read_vector3(axis, "axis"), {lower, upper, velocity, effort, damping, friction},
-                          joint_name, mimic);
+        return make_joint(type, axis, lower, upper, velocity, effort, damping, friction, joint_name, mimic);
     },
           "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
           "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0, "friction"_a = 0.0,
@@ -116,8 +119,8 @@ void bind_joint_makers(nb::module_& m) {
     m.def("Continuous",
           [](const ArrayArgument& axis, double velocity, double effort, double damping, double friction,
              const std::string& name, const std::optional<Mimic>& mimic) {
-        const JointNumbers numbers{-Joint::unlimited, Joint::unlimited, velocity, effort, damping, friction};
-        return make_joint(JointType::continuous, read_vector3(axis, "axis"), numbers, name, mimic);
+        return make_joint(JointType::continuous, axis, -Joint::unlimited, Joint::unlimited, velocity, effort, damping,
+                          friction, name, mimic);
     },
           "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0,
           "friction"_a = 0.0, "name"_a = "", "mimic"_a = nb::none(),
@@ -149,24 +152,17 @@ Args:
 
 Raises:
     SceneError: an empty name, or non-finite numbers.)");
-    rule.def("__init__",
-             [](Mimic* self, const std::string& joint, double multiplier, double offset) {
-        new (self) Mimic(make_mimic(joint, multiplier, offset));
-    }, "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
+    rule.def("__init__", made_by(&make_mimic), "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
         .def_ro("multiplier", &Mimic::multiplier, "Factor.")
         .def_ro("offset", &Mimic::offset, "Radians or metres.");
     bind_value(rule, [](const Mimic& a) { return nb::make_tuple(a.joint, a.multiplier, a.offset); },
                [](const Mimic& a) {
-        return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) +
-               ", offset=" + number_text(a.offset) + ")";
+        return formatted("Mimic('{}', multiplier={}, offset={})", a.joint, a.multiplier, a.offset);
     });
 
-    bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); },
-               [](nb::handle state) {
-        const StateTuple s(state, "a mimic rule", 3);
-        return make_mimic(s.get<std::string>(0), s.get<double>(1), s.get<double>(2));
-    });
+    bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); }, "a mimic rule",
+               &make_mimic);
 
     nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
                           R"(How a frame moves relative to its parent. Immutable.
@@ -179,16 +175,7 @@ parent_from_frame = pose @ motion(v), a rotation about the axis or a translation
         const Joint& j = nb::cast<const Joint&>(self);
         return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower,
                               j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
-    }, [](nb::handle state) {
-        const StateTuple s(state, "a joint", 10);
-        const int type = s.get<int>(0);
-        if (type < 0 || type > static_cast<int>(JointType::free))
-            throw damaged_state("there is no joint type {}", type);
-        const JointNumbers numbers{s.get<double>(2), s.get<double>(3), s.get<double>(4),
-                                   s.get<double>(5), s.get<double>(6), s.get<double>(7)};
-        return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), numbers, s.get<std::string>(8),
-                          s.get<std::optional<Mimic>>(9));
-    });
+    }, "a joint", &read_joint);
     bind_joint_makers(m);
 }
 

@@ -78,9 +78,8 @@ Raises:
     DisconnectedError: the frames are in different trees.
     ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
     SceneError: twist edges lead over an edge on the way, and do not say how that moves.)")
-        .def("__repr__", [](const Kinematics& k) {
-        return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
-    });
+        .def("__repr__",
+             [](const Kinematics& k) { return formatted("Kinematics({} frames, {} joints)", k.size(), k.q().size()); });
 }
 
 }  // namespace tmkit::bindings

@@ -48,7 +48,7 @@ inline std::string quoted(const std::string& text) { return nb::cast<std::string
 // Throws Error(configuration) unless value > 0 and finite.
 inline void require_positive(double value, const char* name) {
     if (!(value > 0.0) || std::isinf(value))
-        throw Error(ErrorKind::configuration, "{} must be positive and finite, got {}", name, number_text(value))
+        throw Error(ErrorKind::configuration, "{} must be positive and finite, got {}", name, value)
             .with({{"value", value}});
 }
 

@@ -47,7 +47,7 @@ Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& c
     }
     if (defect > 1e-9 * greatest)
         throw Error(ErrorKind::scene, "the covariance is not the sum of the squares of the maps: they differ by {}",
-                    number_text(defect));
+                    defect);
     const Ref<EdgeNoise> copy(new EdgeNoise(noise));
     copy->covariance = covariance;
     return Ref<const EdgeNoise>(copy);
@@ -136,7 +136,7 @@ Raises:
         return nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]);
     };
     bind_value(cls, key,
-               [](const NoiseHandle& n) { return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)"; });
+               [](const NoiseHandle& n) { return formatted("EdgeNoise({} sources)", n.noise->terms.size()); });
 }
 
 void bind_measurement_makers(nb::class_<Measurement>& cls) {
@@ -216,7 +216,7 @@ Raises:
         .def("__hash__", [](const SourceHandle& s) {
         return std::hash<const NoiseSource*>()(s.source.get());
     }).def("__repr__", [](const SourceHandle& s) {
-        return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')";
+        return formatted("NoiseSource({}, '{}')", s.source->dimension, s.source->label);
     });
 
     nb::class_<NoiseHandle> noise(m, "EdgeNoise", nb::is_weak_referenceable(),
@@ -270,8 +270,7 @@ Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_r
 
 Chi-square with m degrees of freedom if all assumptions hold.)")
         .def("__repr__", [](const ConditionReport& r) {
-        return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " +
-               std::to_string(r.innovation.size()) + " numbers)";
+        return formatted("Innovation(squared_mahalanobis={}, {} numbers)", r.squared_mahalanobis, r.innovation.size());
     });
 }
 

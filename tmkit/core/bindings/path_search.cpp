@@ -95,7 +95,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     if (max_iterations < 0 || shortcut_iterations < 0)
         throw Error(ErrorKind::configuration, "max_iterations and shortcut_iterations must not be negative");
     if (time_limit && !(*time_limit >= 0.0))
-        throw Error(ErrorKind::configuration, "time_limit must not be negative, got {}", number_text(*time_limit));
+        throw Error(ErrorKind::configuration, "time_limit must not be negative, got {}", *time_limit);
     const std::size_t n = world.joint_count();
     PathOptions options;
     options.seed = seed;
@@ -199,10 +199,8 @@ The first is the start, the last the goal up to whole turns of continuous joints
         .def_ro("pair", &NamedPath::pair_names, "The frames that collide at the start, the goal or in the recheck.")
         .def_ro("joint", &NamedPath::joint_name, "The joint that is outside its limits.")
         .def("__repr__", [](const NamedPath& r) {
-        std::string text = "PathResult(" + status_name(r.status);
-        if (!r.path.empty())
-            text += ", " + std::to_string(r.path.size()) + " waypoints, length=" + number_text(r.length);
-        return text + cause_text(r) + ", " + std::to_string(r.iterations) + " iterations)";
+        const std::string path = r.path.empty() ? "" : formatted(", {} waypoints, length={}", r.path.size(), r.length);
+        return formatted("PathResult({}{}{}, {} iterations)", status_name(r.status), path, cause_text(r), r.iterations);
     });
 }
 
@@ -222,9 +220,8 @@ void bind_line_and_recheck_results(nb::module_& m) {
         .def_ro("joint", &NamedLine::joint_name, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
         .def_ro("checks", &NamedLine::checks, "Configurations checked.")
         .def("__repr__", [](const NamedLine& r) {
-        std::string text = "StraightLineResult(" + status_name(r.status) + ", " + std::to_string(r.path.size()) +
-                           " waypoints, fraction=" + number_text(r.fraction);
-        return text + cause_text(r) + ")";
+        return formatted("StraightLineResult({}, {} waypoints, fraction={}{})", status_name(r.status), r.path.size(),
+                         r.fraction, cause_text(r));
     });
     nb::enum_<RecheckStatus>(m, "RecheckStatus", "What a recheck found first.")
         .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
@@ -246,10 +243,9 @@ void bind_line_and_recheck_results(nb::module_& m) {
     }, "(n_joints,) the configuration of the failure, read-only.")
         .def_ro("checks", &NamedRecheck::checks, "Configurations checked.")
         .def("__repr__", [](const NamedRecheck& r) {
-        std::string text = "RecheckResult(" + status_name(r.status);
-        if (r.status != RecheckStatus::ok)
-            text += ", segment=" + std::to_string(r.segment) + ", fraction=" + number_text(r.fraction);
-        return text + cause_text(r) + ", " + std::to_string(r.checks) + " checks)";
+        const std::string place =
+            r.status == RecheckStatus::ok ? "" : formatted(", segment={}, fraction={}", r.segment, r.fraction);
+        return formatted("RecheckResult({}{}{}, {} checks)", status_name(r.status), place, cause_text(r), r.checks);
     });
 }
 

@@ -58,10 +58,8 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
 }
 
 void bind_pose_construction(nb::class_<Pose>& cls) {
-    cls.def("__init__",
-            [](Pose* self, const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
-        new (self) Pose(make_pose(translation, quat_xyzw));
-    }, "translation"_a = nb::make_tuple(0.0, 0.0, 0.0), "quat_xyzw"_a = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
+    cls.def("__init__", made_by(&make_pose), "translation"_a = nb::make_tuple(0.0, 0.0, 0.0),
+            "quat_xyzw"_a = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
         .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
         .def_static("from_matrix", &from_matrix, "matrix"_a, R"(Make a pose from a homogeneous matrix (4, 4).
 
@@ -285,10 +283,7 @@ Args:
     bind_state(pose, [](const Pose& p) {
         return nb::make_tuple(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]),
                               nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3]));
-    }, [](nb::handle state) {
-        const StateTuple s(state, "a pose", 2);
-        return make_pose({s.at(0)}, {s.at(1)});
-    });
+    }, "a pose", &make_pose);
     bind_errors_of_poses(m);
     pose.attr("__array_ufunc__") = nb::none();  // an array times a pose is a TypeError: numpy is not to guess
 }

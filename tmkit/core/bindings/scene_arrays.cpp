@@ -113,8 +113,8 @@ Args:
 By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
 and ``group_members``.)")
         .def("__repr__", [](const SceneArrays& self) {
-        return "SceneArrays(" + std::to_string(self.size()) + " of " + std::to_string(self.capacities().frames) +
-               " frames, " + std::to_string(self.joint_count()) + " joints)";
+        return formatted("SceneArrays({} of {} frames, {} joints)", self.size(), self.capacities().frames,
+                         self.joint_count());
     });
 #ifdef TMKIT_DEFECTS
     cls.def("_defects", &SceneArrays::defects,

@@ -98,12 +98,12 @@ Names are those of the second version, where both frames are in it.)")
     }).def("__repr__", [](const SceneDifference& d) {
         std::vector<std::string> texts;
         for (const FrameDifference& frame : d.frames) texts.push_back(text_of(frame));
-        if (!d.pairs.empty()) texts.push_back(std::to_string(d.pairs.size()) + " allowed pairs");
-        if (!d.groups.empty()) texts.push_back(std::to_string(d.groups.size()) + " groups");
+        if (!d.pairs.empty()) texts.push_back(formatted("{} allowed pairs", d.pairs.size()));
+        if (!d.groups.empty()) texts.push_back(formatted("{} groups", d.groups.size()));
         const std::size_t count = texts.size();
         if (count > 8) {
             texts.resize(8);
-            texts.push_back("and " + std::to_string(count - 8) + " more");
+            texts.push_back(formatted("and {} more", count - 8));
         }
         return "SceneDifference(" + joined(texts) + ")";
     });

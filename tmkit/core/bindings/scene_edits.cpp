@@ -134,7 +134,8 @@ template <class Self> void bind_add_frame(auto& cls) {
         return apply_edit(self, [&](auto& s) {
             require_known_body(scene_of(s), name, body);
             if (parent && above.empty()) throw refusals::without_parent(name);
-            if (!parent && !body) throw refusals::on_no_body(name);
+            if (!parent && !body)
+                throw refusals::rule("N3", "frame '{}' has neither a parent nor a body; give parent= or body=", name);
             add_specified(s, specification);
         });
     },

@@ -28,8 +28,8 @@ Raises:
         if (!type.is_none()) e.discarded = true;
     }, "exception_type"_a.none(), "exception"_a.none(), "traceback"_a.none())
         .def("__repr__", [](const SceneEditHandle& e) {
-        return "SceneEdit(" + std::to_string(e.edit.scene().size()) + " frames" +
-               (e.discarded || e.out_of_memory ? ", discarded)" : ")");
+        return formatted("SceneEdit({} frames{})", e.edit.scene().size(),
+                         e.discarded || e.out_of_memory ? ", discarded" : "");
     });
 }
 
@@ -68,7 +68,7 @@ Args:
         .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
         .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
         .def("__repr__", [](const SceneGraph& s) {
-        return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
+        return formatted("SceneGraph({} frames, {} joints)", s.size(), s.joint_count());
     });
     bind_state(scene, &scene_state, &scene_from_state);
 

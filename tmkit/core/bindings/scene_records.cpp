@@ -116,25 +116,17 @@ Args:
 
 Raises:
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)");
-    cls.def("__init__",
-            [](Inertia* self, double mass, const ArrayArgument& center, const OptionalArray& matrix) {
-        new (self) Inertia(make_inertia(mass, center, matrix));
-    }, "mass"_a, "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(), "matrix"_a = nb::none())
+    cls.def("__init__", made_by(&make_inertia), "mass"_a, "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(),
+            "matrix"_a = nb::none())
         .def_ro("mass", &Inertia::mass, "Kilograms.")
         .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); }, "(3,) centre of mass, metres.")
         .def_prop_ro("matrix", [](const Inertia& i) { return make_square(i.matrix, 3); },
                      "(3, 3) inertia about the centre of mass, kg m^2.");
     const auto key = [](const Inertia& a) { return nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]); };
-    bind_value(cls, key, [](const Inertia& i) {
-        return "Inertia(" + number_text(i.mass) + ", [" + number_text(i.center[0]) + ", " + number_text(i.center[1]) +
-               ", " + number_text(i.center[2]) + "])";
-    });
+    bind_value(cls, key, [](const Inertia& i) { return formatted("Inertia({}, {})", i.mass, i.center); });
     bind_state(cls, [](nb::handle self) {
         return nb::make_tuple(self.attr("mass"), self.attr("center"), self.attr("matrix"));
-    }, [](nb::handle state) {
-        const StateTuple s(state, "an inertia", 3);
-        return make_inertia(s.get<double>(0), {s.at(1)}, ArrayArgument{s.at(2)});
-    });
+    }, "an inertia", &make_inertia);
 }
 
 void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
@@ -166,8 +158,8 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
         .def_prop_ro("noise", [](const FrameSpecification& f) { return noise_or_none(f.noise); },
                      "The error of its pose, or None when it is exact.")
         .def("__repr__", [](const FrameSpecification& f) {
-        return "FrameSpecification('" + f.name + "', parent=" + (f.parent.empty() ? "None" : "'" + f.parent + "'") +
-               ")";
+        const std::string parent = f.parent.empty() ? "None" : formatted("'{}'", f.parent);
+        return formatted("FrameSpecification('{}', parent={})", f.name, parent);
     });
 }
 

@@ -71,7 +71,7 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
     made.maps = n.get<std::vector<Vector6>>(2);
     for (const Vector6& column : made.maps)
         for (const double number : column)
-            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds {}", number_text(number));
+            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds {}", number);
     std::size_t columns = 0;
     for (const std::size_t number : n.get<std::vector<std::size_t>>(1)) {
         if (number >= sources.size()) throw damaged_state("it names noise source {} of {}", number, sources.size());

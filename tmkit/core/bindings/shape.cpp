@@ -23,22 +23,19 @@ std::string shape_text(const Shape& shape) {
     const auto& d = shape.dimensions();
     switch (shape.kind()) {
         case ShapeKind::mesh:
-            return "Mesh(" + std::to_string(shape.vertices().size() / 3) + " vertices, " +
-                   std::to_string(shape.faces().size() / 3) + " faces" + source_text(shape) + ")";
+            return formatted("Mesh({} vertices, {} faces{})", shape.vertices().size() / 3, shape.faces().size() / 3,
+                             source_text(shape));
         case ShapeKind::plane: return "Plane()";
         case ShapeKind::point_cloud:
-            return "PointCloud(" + std::to_string(shape.points().size() / 3) + " points, radius=" + number_text(d[0]) +
-                   source_text(shape) + ")";
+            return formatted("PointCloud({} points, radius={}{})", shape.points().size() / 3, d[0], source_text(shape));
         case ShapeKind::height_field:
             return formatted("HeightField({} x {} heights, size=({}, {}), floor={}{})", shape.rows(), shape.columns(),
-                             number_text(d[0]), number_text(d[1]), number_text(d[2]), source_text(shape));
-        case ShapeKind::box:
-            return "Box([" + number_text(d[0]) + ", " + number_text(d[1]) + ", " + number_text(d[2]) + "])";
+                             d[0], d[1], d[2], source_text(shape));
+        case ShapeKind::box: return formatted("Box({})", d);
         default: break;
     }
-    std::string text = name_of(shape.kind());
-    text[0] = static_cast<char>(std::toupper(text[0]));
-    return text + "(radius=" + number_text(d[0]) + (d.size() > 1 ? ", length=" + number_text(d[1]) : "") + ")";
+    const std::string length = d.size() > 1 ? formatted(", length={}", d[1]) : "";
+    return formatted("{}(radius={}{})", capitalised(name_of(shape.kind())), d[0], length);
 }
 
 Ref<const Shape> make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
@@ -100,8 +97,8 @@ OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>&
 }
 
 std::string attached_text(const AttachedShape& a) {
-    const std::string level = a.level ? std::string(", level='") + name_of(*a.level) + "'" : "";
-    return "AttachedShape(" + shape_text(*a.shape) + ", " + pose_text(a.pose) + level + ")";
+    const std::string level = a.level ? formatted(", level='{}'", name_of(*a.level)) : "";
+    return formatted("AttachedShape({}, {}{})", shape_text(*a.shape), pose_text(a.pose), level);
 }
 
 std::optional<std::string> level_text(const std::optional<CollisionLevel>& level) {
@@ -162,14 +159,9 @@ Args:
 Raises:
     ShapeError: a colour outside 0 to 1, a negative friction, or a stamp that is not finite.
     UnknownNameError: another level.)");
-    attached.def("__init__",
-                 [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color,
-                    bool visual, bool collision, const std::optional<double>& friction,
-                    const std::optional<std::string>& level, const OptionalStamp& stamp) {
-        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level, stamp));
-    },
-                 "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true,
-                 "collision"_a = true, "friction"_a = nb::none(), "level"_a = nb::none(), "stamp"_a = nb::none());
+    attached.def("__init__", made_by(&make_attached), "shape"_a, "pose"_a = Pose{}, nb::kw_only(),
+                 "color"_a = nb::none(), "visual"_a = true, "collision"_a = true, "friction"_a = nb::none(),
+                 "level"_a = nb::none(), "stamp"_a = nb::none());
     attached.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
@@ -196,12 +188,7 @@ Raises:
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
                               self.attr("collision"), self.attr("friction"), self.attr("level"), self.attr("stamp"));
-    }, [](nb::handle state) {
-        const StateTuple s(state, "an attached shape", 8);
-        return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<OptionalArray>(2), s.get<bool>(3),
-                             s.get<bool>(4), s.get<std::optional<double>>(5), s.get<std::optional<std::string>>(6),
-                             s.get<OptionalStamp>(7));
-    });
+    }, "an attached shape", &make_attached);
 }
 
 void bind_shape_content(nb::class_<ShapeHandle>& cls) {
@@ -289,9 +276,9 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const Op
                             bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level, const OptionalStamp& stamp) {
     if (stamp && !std::isfinite(*stamp))
-        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}", number_text(*stamp));
+        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}", *stamp);
     if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
-        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", number_text(*friction));
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", *friction);
     AttachedShape attached{shape.shape,  pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction,
                            std::nullopt, stamp};
     if (level) attached.level = read_level(*level);

@@ -65,10 +65,7 @@ Args:
 
 Raises:
     StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)");
-    cls.def("__init__",
-            [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses,
-               std::size_t capacity, double window) { new (self) StampedPoses(made(stamps, poses, capacity, window)); },
-            "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(), nb::kw_only(),
+    cls.def("__init__", made_by(&made), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(), nb::kw_only(),
             "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
         .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
                      "(k,) seconds, ascending; read-only.")
@@ -103,8 +100,8 @@ Args:
     bind_value(cls, key, [](const StampedPoses& s) {
         if (s.entries.empty()) return std::string("StampedPoses()");
         const std::size_t count = s.entries.size();
-        return "StampedPoses(" + std::to_string(count) + (count == 1 ? " pose" : " poses") + " from " +
-               number_text(s.oldest()) + " s to " + number_text(s.newest()) + " s)";
+        return formatted("StampedPoses({} {} from {} s to {} s)", count, count == 1 ? "pose" : "poses", s.oldest(),
+                         s.newest());
     });
     bind_state(cls, &state_of, &read_state);
 }

@@ -69,4 +69,15 @@ template <class Value, class Get, class Read> void bind_state(nb::class_<Value>&
     }, "state"_a.none());
 }
 
+// The same for a state whose entries are what a function makes the value of.
+template <class Value, class Get, class... Parts>
+void bind_state(nb::class_<Value>& cls, Get&& get, const char* what, Value (*make)(Parts...)) {
+    bind_state(cls, std::forward<Get>(get), [what, make](nb::handle state) {
+        const StateTuple s(state, what, sizeof...(Parts));
+        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+            return make(s.get<std::remove_cvref_t<Parts>>(i)...);
+        }(std::index_sequence_for<Parts...>());
+    });
+}
+
 }  // namespace tmkit::bindings

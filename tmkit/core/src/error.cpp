@@ -13,6 +13,12 @@ std::string number_text(double value) {
     return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
+std::string numbers_text(std::span<const double> values) {
+    std::string text = "[";
+    for (const double value : values) text.append(text.size() > 1 ? ", " : "").append(number_text(value));
+    return text + "]";
+}
+
 std::string filled(std::string_view pattern, std::initializer_list<std::string> parts) {
     std::string text;
     for (const std::string& part : parts) {

@@ -33,11 +33,14 @@ enum class ErrorKind {
     overflow
 };
 
-std::string number_text(double value);  // the shortest that reads back to the same number
-// The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers by std::to_string.
+std::string number_text(double value);                     // the shortest that reads back to the same number
+std::string numbers_text(std::span<const double> values);  // "[0.5, 2]"
+// The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers as above.
 std::string filled(std::string_view pattern, std::initializer_list<std::string> parts);
 template <class Part> std::string part_text(const Part& part) {
-    if constexpr (requires { std::to_string(part); }) return std::to_string(part);
+    if constexpr (std::is_floating_point_v<Part>) return number_text(part);
+    else if constexpr (std::is_convertible_v<const Part&, std::span<const double>>) return numbers_text(part);
+    else if constexpr (std::is_arithmetic_v<Part>) return std::to_string(part);
     else return std::string(part);
 }
 template <class... Parts> std::string formatted(std::string_view pattern, const Parts&... parts) {

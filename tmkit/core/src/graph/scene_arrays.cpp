@@ -15,8 +15,8 @@ constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
 void require_room(const std::string& kind, std::size_t capacity, std::size_t needed) {
     if (needed <= capacity && capacity <= most) return;
     const std::string argument = kind == "frames" ? "capacity" : kind;
-    const std::string problem = capacity > most ? "at most " + std::to_string(most) + " can be kept"
-                                                : "the scene alone needs " + std::to_string(needed);
+    const std::string problem =
+        capacity > most ? formatted("at most {} can be kept", most) : formatted("the scene alone needs {}", needed);
     throw Error(ErrorKind::capacity, "{} is {}, but {}", argument, capacity, problem)
         .with({{"kind", kind}, {"capacity", capacity}});
 }

@@ -20,7 +20,12 @@ void SceneArrays::require_new_name(std::string_view name) const {
 }
 
 void SceneArrays::require_fit(std::string_view text) const {
-    if (!frame_names_.fits(text)) throw refusals::too_long(text, capacities_.name_bytes);
+    if (frame_names_.fits(text)) return;
+    const std::size_t most = capacities_.name_bytes;
+    throw Error(ErrorKind::capacity,
+                "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a larger name_bytes",
+                text, text.size(), most)
+        .with({{"kind", "name_bytes"}, {"capacity", most}});
 }
 
 // --- adding and removing ---------------------------------------------------------------------------------------------
@@ -51,7 +56,9 @@ SceneArrays::Slot SceneArrays::body_for(const NewFrame& frame, Slot parent) cons
 void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const {
     require_fit(frame.name);
     if (with_body) require_fit(frame.body);
-    if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
+    if (next_id_ == std::numeric_limits<FrameId>::max())
+        throw Error(ErrorKind::capacity, "all ids of frames have been used; make the scene anew of its specifications")
+            .with({{"kind", "ids"}, {"capacity", next_id_}});
     if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
     require_noise_fits(frame.noise ? frame.noise->maps.size() : 0);
     if (with_body && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");

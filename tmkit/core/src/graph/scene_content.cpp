@@ -19,88 +19,50 @@ std::string_view parent_name(const SceneGraph& scene, const FrameRecord& frame) 
     return frame.parent == no_frame ? std::string_view() : std::string_view(scene.record(frame.parent).name->text);
 }
 
-// Writes values so that different values give different bytes.
-class Writer {
-public:
-    void number(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
-    void number(double value) { number(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
-    void flag(bool value) { bytes_.push_back(value ? 1 : 0); }
-    void flags(std::initializer_list<bool> flags) {
-        int byte = 0, bit = 1;
-        for (const bool flag : flags) {
-            if (flag) byte += bit;
-            bit *= 2;
-        }
-        bytes_.push_back(static_cast<char>(byte));
-    }
-    void text(std::string_view text) {
-        number(static_cast<std::uint64_t>(text.size()));
-        bytes_.append(text);
-    }
-    void texts(const std::vector<std::string>& texts) {
-        number(static_cast<std::uint64_t>(texts.size()));
-        for (const std::string& each : texts) text(each);
-    }
-    template <std::size_t N> void numbers(const std::array<double, N>& values) {
-        for (double value : values) number(value);
-    }
-    void pose(const Pose& pose) {
-        numbers(pose.translation);
-        numbers(pose.quat_xyzw);
-    }
-    std::string take() { return std::move(bytes_); }
+// Writes values so that different values give different bytes; lists behind their length.
+struct Writer {
+    std::string bytes;
 
-private:
-    std::string bytes_;
+    void put(std::uint64_t word) { bytes.append(reinterpret_cast<const char*>(&word), sizeof word); }
+    void put(double value) { put(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
+    void put(bool flag) { bytes.push_back(flag ? 1 : 0); }
+    void put(std::string_view text) {
+        put(static_cast<std::uint64_t>(text.size()));
+        bytes.append(text);
+    }
+    template <class Value, std::size_t N> void put(const std::array<Value, N>& values) {
+        for (const Value& value : values) put(value);
+    }
+    template <class Value> void put(const std::vector<Value>& values) {
+        put(static_cast<std::uint64_t>(values.size()));
+        for (const Value& value : values) put(value);
+    }
+    template <class... Parts>
+        requires(sizeof...(Parts) > 1)
+    void put(const Parts&... parts) {
+        (put(parts), ...);
+    }
+    void put(const std::pair<std::string, std::string>& attribute) { put(attribute.first, attribute.second); }
+    void put(const Pose& pose) { put(pose.translation, pose.quat_xyzw); }
+    void put(const StampedPose& entry) { put(entry.stamp, entry.pose); }
+    void put(const StampedPoses& s) { put(static_cast<std::uint64_t>(s.capacity), s.window, s.entries); }
+    void put(const Inertia& inertia) { put(inertia.mass, inertia.center, inertia.matrix); }
+    void put(const Joint& j) {
+        put(j.name, j.axis, j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.mimic, j.mimic_multiplier,
+            j.mimic_offset);
+    }
+    void put(const AttachedShape& a) {
+        const std::uint64_t level = a.level ? 1 + static_cast<std::uint64_t>(*a.level) : 0;
+        put(a.shape->digest(), a.pose, a.color, a.has_color, a.visual, a.collision, a.friction.has_value(),
+            a.friction.value_or(0.0), level + (a.stamp ? 256 : 0));
+        if (a.stamp) put(*a.stamp);
+    }
+    void put(const GroupSpecification& group) {
+        put(group.name, group.frames, group.groups);
+        if (group.parents.empty() && group.attributes.empty()) return;  // the bytes of scenes without these stay
+        put(~std::uint64_t{0}, group.parents, group.attributes);        // the first is no length of a name
+    }
 };
-
-void write(Writer& out, const Joint& joint) {
-    out.text(joint.name);
-    out.numbers(joint.axis);
-    for (double value : {joint.lower, joint.upper, joint.velocity, joint.effort, joint.damping, joint.friction})
-        out.number(value);
-    out.text(joint.mimic);
-    out.number(joint.mimic_multiplier);
-    out.number(joint.mimic_offset);
-}
-
-void write(Writer& out, const AttachedShape& attached) {
-    for (std::uint64_t word : attached.shape->digest()) out.number(word);
-    out.pose(attached.pose);
-    out.numbers(attached.color);
-    out.flag(attached.has_color);
-    out.flag(attached.visual);
-    out.flag(attached.collision);
-    out.flag(attached.friction.has_value());
-    out.number(attached.friction.value_or(0.0));
-    const std::uint64_t level = attached.level ? 1 + static_cast<std::uint64_t>(*attached.level) : 0;
-    out.number(level + (attached.stamp ? 256 : 0));
-    if (attached.stamp) out.number(*attached.stamp);
-}
-
-void write(Writer& out, const Inertia& inertia) {
-    out.number(inertia.mass);
-    out.numbers(inertia.center);
-    out.numbers(inertia.matrix);
-}
-
-void write(Writer& out, const StampedPoses& stamps) {
-    out.number(static_cast<std::uint64_t>(stamps.capacity));
-    out.number(stamps.window);
-    out.number(static_cast<std::uint64_t>(stamps.entries.size()));
-    for (const StampedPose& entry : stamps.entries) {
-        out.number(entry.stamp);
-        out.pose(entry.pose);
-    }
-}
-
-void write(Writer& out, const Attributes& attributes) {
-    out.number(static_cast<std::uint64_t>(attributes.size()));
-    for (const auto& [key, value] : attributes) {
-        out.text(key);
-        out.text(value);
-    }
-}
 
 // Noise sources by the order in which the frames come to them.
 class SourceNumbers {
@@ -114,54 +76,33 @@ private:
 };
 
 void write(Writer& out, const EdgeNoise& noise, SourceNumbers& number) {
-    const Matrix6 covariance = noise.covariance.matrix();
-    out.numbers(covariance);
-    out.number(static_cast<std::uint64_t>(noise.terms.size()));
-    for (const NoiseTerm& term : noise.terms) {
-        out.number(number(term.source));
-        out.number(static_cast<std::uint64_t>(term.source->dimension));
-    }
-    for (const Vector6& column : noise.maps) out.numbers(column);
+    out.put(noise.covariance.matrix(), static_cast<std::uint64_t>(noise.terms.size()));
+    for (const NoiseTerm& term : noise.terms)
+        out.put(number(term.source), static_cast<std::uint64_t>(term.source->dimension));
+    for (const Vector6& column : noise.maps) out.put(column);
 }
 
 void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, SourceNumbers& number) {
     const BodyRecord& body = scene.body(frame.body);
-    out.text(frame.name->text);
-    out.flag(frame.parent != no_frame);
-    out.text(parent_name(scene, frame));
-    out.text(body.name->text);
-    out.pose(frame.pose);
-    out.number(static_cast<std::uint64_t>(frame.joint_type));
-    if (frame.joint) write(out, *frame.joint);
+    out.put(frame.name->text, frame.parent != no_frame, parent_name(scene, frame), body.name->text, frame.pose,
+            static_cast<std::uint64_t>(frame.joint_type));
+    if (frame.joint) out.put(*frame.joint);
     const FrameDetails none, &details = frame.details ? *frame.details : none;
-    out.texts(details.classes);
-    write(out, details.attributes);
-    out.number(static_cast<std::uint64_t>(details.shapes.size()));
-    for (const AttachedShape& attached : details.shapes) write(out, attached);
+    out.put(details.classes, details.attributes, details.shapes);
     const bool carries_inertia = body.inertia_frame == frame.id;
     const EdgeNoise* twist_noise = frame.twist_noise();
-    out.flags({carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps),
-               static_cast<bool>(frame.noise), twist_noise != nullptr});
-    if (carries_inertia) write(out, body.inertia);
-    if (details.twist) {
-        out.text(details.twist->reference);
-        out.numbers(details.twist->vector);
+    char flags = 0, bit = 1;
+    for (const bool is_there : {carries_inertia, details.twist.has_value(), static_cast<bool>(details.stamps),
+                                static_cast<bool>(frame.noise), twist_noise != nullptr}) {
+        if (is_there) flags = static_cast<char>(flags + bit);
+        bit = static_cast<char>(2 * bit);
     }
+    out.bytes.push_back(flags);
+    if (carries_inertia) out.put(body.inertia);
+    if (details.twist) out.put(details.twist->reference, details.twist->vector);
     if (twist_noise) write(out, *twist_noise, number);
-    if (details.stamps) write(out, *details.stamps);
+    if (details.stamps) out.put(*details.stamps);
     if (frame.noise) write(out, *frame.noise, number);
-}
-
-void write(Writer& out, std::string_view text) { out.text(text); }
-
-void write(Writer& out, const GroupSpecification& group) {
-    out.text(group.name);
-    out.texts(group.frames);
-    out.texts(group.groups);
-    if (group.parents.empty() && group.attributes.empty()) return;  // the bytes of scenes without these stay
-    out.number(~std::uint64_t{0});                                  // which is no length of a name
-    out.texts(group.parents);
-    write(out, group.attributes);
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
@@ -199,7 +140,7 @@ bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGrap
 
 std::string SceneGraph::content_bytes() const {
     Writer out;
-    out.number(static_cast<std::uint64_t>(frames_.size()));
+    out.put(static_cast<std::uint64_t>(frames_.size()));
     SourceNumbers number;
     frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
     std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
@@ -207,16 +148,12 @@ std::string SceneGraph::content_bytes() const {
         if (pair.b < pair.a) std::swap(pair.a, pair.b);
         pairs[{pair.a, pair.b}] = pair.reason;
     }
-    out.number(static_cast<std::uint64_t>(pairs.size()));
-    for (const auto& [names, reason] : pairs) {
-        out.text(names.first);
-        out.text(names.second);
-        out.text(reason);
-    }
-    out.number(static_cast<std::uint64_t>(groups_.size()));
-    for (const std::string& name : group_names()) write(out, group(name));
-    for (const std::string& name : bodies_without_frames()) out.text(name);
-    return out.take();
+    out.put(static_cast<std::uint64_t>(pairs.size()));
+    for (const auto& [names, reason] : pairs) out.put(names, reason);
+    out.put(static_cast<std::uint64_t>(groups_.size()));
+    for (const std::string& name : group_names()) out.put(group(name));
+    for (const std::string& name : bodies_without_frames()) out.put(name);
+    return std::move(out.bytes);
 }
 
 namespace {
@@ -245,9 +182,9 @@ bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>
             if (before.size() && (frame->noise || frame->twist_noise())) return false;
             const std::size_t rank = scene->frames_.rank(id);
             Writer out;
-            out.text(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
+            out.put(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
             write(out, *scene, *frame, number);
-            change(sum, 'f', out.take(), scene == this);
+            change(sum, 'f', out.bytes, scene == this);
         }
     return true;
 }
@@ -284,8 +221,8 @@ bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
     if (!add_frame_changes(before, sum)) return false;
     const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
         Writer out;
-        (write(out, parts), ...);
-        change(sum, kind, out.take(), &scene == this);
+        (out.put(parts), ...);
+        change(sum, kind, out.bytes, &scene == this);
     };
     const auto add_pair = [&](const SceneGraph& scene, FrameId a, FrameId b, const Name* reason) {
         const std::string_view x = scene.record(a).name->text, y = scene.record(b).name->text;

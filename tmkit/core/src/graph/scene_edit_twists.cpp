@@ -75,7 +75,7 @@ void SceneEdit::join_twist(std::string_view frame, const TwistEdge& edge) {
         FrameSpecification waiting{std::string(frame) + " relative to " + edge.reference, std::string(frame)};
         const std::string wanted = waiting.name;
         for (int n = 2; scene_.find(waiting.name) || scene_.has_group(waiting.name); ++n)
-            waiting.name = wanted + " (" + std::to_string(n) + ")";
+            waiting.name = formatted("{} ({})", wanted, n);
         waiting.body = body(on.body).name->text;
         waiting.classes = {"observation"};
         waiting.attributes = {{"observation", R"({"kind": "twist", "stamp": null, "tags": []})"}};

@@ -257,7 +257,12 @@ Vector6 SceneArrays::related_twist(std::string_view frame, std::optional<std::st
     const double* velocities = !qd ? nullptr : qd->empty() ? &none_moves : qd->data();
     const auto twist =
         twist_between(view, at, body_[moving], body_[still], turned, velocities, body_ways_, nullptr, false);
-    if (!twist) throw refusals::motion_unknown(frame, view.name(still));
+    if (!twist)
+        throw refusals::scene(
+            "nothing says how frame '{}' moves relative to '{}': no twist edges, fixed edges or, "
+            "with qd, joints lead from one to the other; add a twist edge with set_twist, or give qd",
+            frame, view.name(still))
+            .with({{"frame", frame}, {"relative_to", view.name(still)}});
     return *twist;
 }
 

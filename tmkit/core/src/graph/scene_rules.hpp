@@ -122,10 +122,11 @@ auto followed(const auto& view, auto frame) {
 
 // The joint of a frame (none: a new one) is to mimic that of `leader` (none: there is no such joint).
 void check_leader(const auto& view, std::string_view name, std::string_view mimicked, auto frame, auto leader) {
-    if (mimicked == name) throw refusals::mimics_itself(name);
+    if (mimicked == name) throw Error(ErrorKind::cycle, "joint '{}' cannot mimic itself", name);
     if (leader == view.none || leader == frame) throw unknown_name("joint", mimicked, view.joint_names());
     for (auto at = view.leader(leader); at != view.none; at = view.leader(at))
-        if (at == frame) throw refusals::mimics_in_turn(name, mimicked);
+        if (at == frame)
+            throw Error(ErrorKind::cycle, "joint '{}' mimics '{}', which mimics it in turn", name, mimicked);
 }
 
 // A new frame is to sit on a body that is there; `asked`: it was named.
@@ -134,11 +135,16 @@ void check_entry(const auto& view, std::string_view name, auto body, bool asked,
     if (parent == view.none) return;
     if (body == view.body(parent)) {
         if (type != JointType::fixed)
-            throw refusals::new_edge_inside_body(name, view.name(parent), view.body_name(body));
+            throw refusals::rule(
+                "PE4", "frame '{}' and its parent '{}' are on one body '{}', so the edge between them must be fixed",
+                name, view.name(parent), view.body_name(body));
         return;
     }
     if (const auto top = top_in_tree(view, body, root_of(view, parent)); top != view.none)
-        throw refusals::body_in_this_tree(name, view.body_name(body), view.name(top));
+        throw refusals::rule("PE6",
+                             "body '{}' is already in this tree, with frame '{}'; put frame '{}' under a frame of "
+                             "that body, or on another body",
+                             view.body_name(body), view.name(top), name);
 }
 
 // A body is to go.
@@ -148,7 +154,9 @@ void check_bare(const auto& view, auto body) {
         if (first == view.none || view.id(top) < view.id(first)) first = top;
         return false;
     });
-    if (first != view.none) throw refusals::body_has_frames(view.body_name(body), view.name(first));
+    if (first != view.none)
+        throw refusals::scene("body '{}' has frame '{}'; remove its frames, and it is gone with the last one",
+                              view.body_name(body), view.name(first));
     view.each_twist([&](auto frame, auto reference) {
         if (reference == body) throw refusals::is_reference(view.body_name(body), view.name(frame));
     });
@@ -168,11 +176,18 @@ Error refusal(const auto& view, const TwistRules::Broken& broken) {
     const TwistRules::Link& link = broken.link;
     const auto frame = view.name(view.frame_with(link.frame));
     const auto body_named = [&](TwistRules::Number body) { return view.body_name(static_cast<Body>(body)); };
+    if (broken.rule == TwistRules::Rule::TE6)
+        return refusals::joined_twice(frame, body_named(link.body), body_named(link.reference));
     if (broken.rule == TwistRules::Rule::TE4)
-        return refusals::second_twist_path(frame, body_named(broken.above), view.name(view.frame_with(broken.other)));
-    return broken.rule == TwistRules::Rule::TE5
-               ? refusals::twist_back(frame, body_named(link.body), body_named(link.reference))
-               : refusals::joined_twice(frame, body_named(link.body), body_named(link.reference));
+        return refusals::rule("TE4",
+                              "a twist of frame '{}' relative to body '{}' would be the second: frame '{}', joined "
+                              "to it by poses, has a path of twists from that body already",
+                              frame, body_named(broken.above), view.name(view.frame_with(broken.other)))
+            .with({{"rule", "TE4"}, {"frame", frame}});
+    return refusals::rule("TE5",
+                          "a twist of frame '{}' relative to body '{}' would close a cycle: a path of twists "
+                          "leads from its body '{}' to '{}' already",
+                          frame, body_named(link.reference), body_named(link.body), body_named(link.reference));
 }
 
 TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference) {
@@ -190,11 +205,19 @@ inline bool may_wait(const Error& refusal) {
 // A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not another value of one.
 bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference, const Vector6& vector) {
     const auto is_finite = [](double number) { return std::isfinite(number); };
-    if (!std::all_of(vector.begin(), vector.end(), is_finite)) throw refusals::twist_not_finite(view.name(frame));
-    if (reference == view.body(frame)) throw refusals::twist_on_own_body(view.name(frame), view.body_name(reference));
+    if (!std::all_of(vector.begin(), vector.end(), is_finite))
+        throw refusals::scene("the twist of frame '{}' has a number that is not finite", view.name(frame));
+    if (reference == view.body(frame))
+        throw refusals::rule("TE1",
+                             "frame '{}' is on body '{}', relative to which it does not move: a twist joins a body "
+                             "and a frame of another",
+                             view.name(frame), view.body_name(reference));
     if (const auto present = view.twist_reference(frame); present != view.no_body) {
         if (present == reference) return false;
-        throw refusals::second_twist(view.name(frame), view.body_name(present), view.body_name(reference));
+        throw refusals::rule("TE3",
+                             "frame '{}' has a twist relative to body '{}' already, so it can have none relative "
+                             "to '{}'; remove that first",
+                             view.name(frame), view.body_name(present), view.body_name(reference));
     }
     if (view.twist_count() == 0) return true;
     set.clear();
@@ -312,7 +335,9 @@ void join_twists(const View& before, TwistRules& set, auto& ways, typename View:
 // A frame is to have other classes; a twist that waits is one that TE4 or TE5 may forbid.
 void check_classes(const auto& view, auto frame, const std::vector<std::string>& classes) {
     if (view.twist_reference(frame) != view.no_body && view.waits(frame) && !is_observation(classes))
-        throw refusals::no_longer_waits(view.name(frame));
+        throw refusals::scene(
+            "frame '{}' has a twist that waits as an observation; remove that first with remove_twist",
+            view.name(frame));
 }
 
 // Frames are to go, but not the last of a body that the twist of another refers to.
@@ -406,7 +431,10 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
         const auto body = view.body(at);
         if (joins && body == view.body(moving)) return;  // joined by the new edge itself
         if (const auto top = top_in_tree(view, body, root); top != view.none)
-            throw refusals::two_paths(view.name(moving), view.name(parent), view.body_name(body), view.name(top));
+            throw refusals::rule(
+                "PE6",
+                "moving frame '{}' under '{}' would give body '{}' two paths: that tree already has its frame '{}'",
+                view.name(moving), view.name(parent), view.body_name(body), view.name(top));
     });
 }
 
@@ -414,7 +442,9 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
 bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose) {
     if (view.body(view.parent(moving)) != view.body(moving)) return false;
     if (view.body(parent) != view.body(moving))
-        throw refusals::leaves_body(view.name(moving), view.body_name(view.body(moving)));
+        throw refusals::rule(
+            "PE4", "frame '{}' is fixed on body '{}' and cannot leave it; reparent the topmost frame of the body",
+            view.name(moving), view.body_name(view.body(moving)));
     const auto [metres, radians] = view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
     if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
         throw refusals::moves_on_body(view.name(moving), view.name(parent));
@@ -425,7 +455,10 @@ bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose)
 // do that.
 bool joins_parts(const auto& view, auto moving, auto parent, JointType type) {
     if (view.body(parent) != view.body(moving)) return false;
-    if (type != JointType::fixed) throw refusals::joins_parts_by_joint(view.name(moving));
+    if (type != JointType::fixed)
+        throw refusals::rule("PE4",
+                             "frame '{}' and its new parent are on one body, so the edge between them must be fixed",
+                             view.name(moving));
     return true;
 }
 
@@ -448,7 +481,8 @@ Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) 
 // A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one body.
 bool check_attachment(const auto& view, auto root, auto parent, JointType type) {
     if (const auto above = view.parent(root); above != view.none)
-        throw refusals::has_parent(view.name(root), view.name(above));
+        throw refusals::rule("PE3", "frame '{}' already has parent '{}' and can have only one; change it with reparent",
+                             view.name(root), view.name(above));
     check_bodies_on_move(view, root, parent, root_beside(view, root, parent));
     return joins_parts(view, root, parent, type);
 }

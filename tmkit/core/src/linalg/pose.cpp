@@ -1,7 +1,6 @@
 #include "tmkit/pose.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include "tmkit/error.hpp"
 
@@ -11,18 +10,9 @@ namespace {
 // Below this angle the closed forms lose digits, and their Taylor series to second order is exact to double precision.
 constexpr double small_angle = 1e-4;
 
-std::string text(const double* values, std::size_t count) {
-    std::string result = "[";
-    for (std::size_t i = 0; i < count; ++i) {
-        std::string number = std::to_string(values[i]);
-        result += (i ? ", " : "") + number;
-    }
-    return result + "]";
-}
-
-void require_finite(const double* values, std::size_t count, const char* what) {
-    if (!std::all_of(values, values + count, [](double v) { return std::isfinite(v); }))
-        throw Error(ErrorKind::scene, "{} must be finite numbers, not {}", what, text(values, count));
+void require_finite(std::span<const double> values, const char* what) {
+    if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); }))
+        throw Error(ErrorKind::scene, "{} must be finite numbers, not {}", what, values);
 }
 
 // (1 - cos a) / a^2 and (a - sin a) / a^3, the coefficients of the left Jacobian of rotations.
@@ -58,8 +48,8 @@ void require_in_range(const Pose& pose, const char* what) {
 }
 
 Pose Pose::checked(const Vector3& translation, const Vector4& quat_xyzw) {
-    require_finite(translation.data(), 3, "translation");
-    require_finite(quat_xyzw.data(), 4, "quat_xyzw");
+    require_finite(translation, "translation");
+    require_finite(quat_xyzw, "quat_xyzw");
     Vector4 q = quat_xyzw;
     const auto squared_norm = [&q] { return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]; };
     double squared = squared_norm();
@@ -78,7 +68,7 @@ Pose Pose::checked(const Vector3& translation, const Vector4& quat_xyzw) {
 }
 
 Pose Pose::from_rotation_matrix(const Vector3& translation, const Matrix3& m) {
-    require_finite(m.data(), 9, "rotation");
+    require_finite(m, "rotation");
     double defect = 0.0;
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
@@ -114,7 +104,7 @@ Pose Pose::from_rotation_matrix(const Vector3& translation, const Matrix3& m) {
 }
 
 Pose Pose::from_rpy(const Vector3& translation, const Vector3& rpy) {
-    require_finite(rpy.data(), 3, "rpy");
+    require_finite(rpy, "rpy");
     const Vector4 roll = quaternion_about({1, 0, 0}, rpy[0]);
     const Vector4 pitch = quaternion_about({0, 1, 0}, rpy[1]);
     const Vector4 yaw = quaternion_about({0, 0, 1}, rpy[2]);
@@ -122,7 +112,7 @@ Pose Pose::from_rpy(const Vector3& translation, const Vector3& rpy) {
 }
 
 Pose Pose::exp(const Vector6& xi) {
-    require_finite(xi.data(), 6, "xi");
+    require_finite(xi, "xi");
     const Vector3 rho{xi[0], xi[1], xi[2]}, theta{xi[3], xi[4], xi[5]};
     const auto [a, b] = jacobian_coefficients(norm(theta));
     const Vector3 once = cross(theta, rho);
@@ -158,7 +148,7 @@ Matrix4 Pose::matrix() const {
 Pose Pose::interpolate(const Pose& other, double fraction) const {
     const Vector4 inverse{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};
     const Vector3 theta = rotation_vector(multiply_quaternions(inverse, other.quat_xyzw));
-    require_finite(&fraction, 1, "fraction");
+    require_finite({&fraction, 1}, "fraction");
     return checked(translation + fraction * (other.translation - translation),
                    multiply_quaternions(quat_xyzw, quaternion_of(fraction * theta)));
 }

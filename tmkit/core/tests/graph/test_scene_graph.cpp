@@ -194,7 +194,7 @@ TEST_CASE("random picking, placing, adding and removing keeps every rule and eve
 }
 
 TEST_CASE("messages are patterns with their parts, whatever these contain") {
-    CHECK(tmkit::formatted("frame '{}' has {} of {}", "a{}b", 2, 0.5) == "frame 'a{}b' has 2 of 0.500000");
+    CHECK(tmkit::formatted("frame '{}' has {} of {}", "a{}b", 2, 0.5) == "frame 'a{}b' has 2 of 0.5");
     CHECK(std::string(tmkit::Error(ErrorKind::scene, std::string("as it is: {}")).what()) == "as it is: {}");
     const tmkit::Error error = tmkit::Error(ErrorKind::scene, "no {}", std::string("x")).with({{"count", 3}});
     CHECK(std::string(error.what()) == "no x");
