@@ -239,22 +239,19 @@ class _Compiled(PddlStreamSampling):
         self.declared.append(way)
         chosen = f"{way} (not (unsafe ?m0)){' (at-stand ?b0)' if base else ''}"
         shared = f"{' '.join(names)} ?r0 ?g0{stand}"
+        put = f"(put-{name} {' '.join(names)} ?r0)"
+        given = put if is_placing else f"{kinds} (rest {item} ?r0)"
+        self._stream(
+            f"way-{name}", self.ways(action, place, is_placing), shared,
+            f"{given} (grasp {item} ?g0){stands}", "?m0", made,
+        )  # fmt: skip
         if not is_placing:
-            self._stream(
-                f"way-{name}", self.ways(action, place, False), shared,
-                f"{kinds} (rest {item} ?r0) (grasp {item} ?g0){stands}", "?m0", made,
-            )  # fmt: skip
             before += f" (at-rest {item} ?r0) {chosen}"
             after += f" (in-hand {item} ?g0) (not (at-rest {item} ?r0))"
             yield _written(name, [*names, "?r0", "?g0", *stand.split(), "?m0"], before, after)
             return
-        put = f"(put-{name} {' '.join(names)} ?r0)"
         rests = f"(rest {item} ?r0) (rest-at {item} {place} ?r0)"
         self.declared.append(put)
-        self._stream(
-            f"way-{name}", self.ways(action, place, True), shared,
-            f"{put} (grasp {item} ?g0){stands}", "?m0", made,
-        )  # fmt: skip
         before += f" {put} (in-hand {item} ?g0) {chosen}"
         after += f" (at-rest {item} ?r0) (not (in-hand {item} ?g0))"
         parameters = [*names, "?r0", "?g0", *stand.split(), "?m0"]
