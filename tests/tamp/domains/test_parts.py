@@ -147,6 +147,24 @@ def test_a_box_is_turned_upside_down_and_back() -> None:
     assert facts(semantics, scene) == {"(on box table)", "(clear box)", "(handempty)", "(upright box)"}
 
 
+def test_a_base_drives_with_its_arm_at_home() -> None:
+    """The arm is folded when it drives, so it is at home afterwards, as the PDDL says."""
+    domain = parts.compose_domain("fetching", [parts.Driving, parts.Home])
+    scene = tk.load_scene("mobile_panda", "three_tables")
+    goal = "(and (on b south) (athome))"
+    plan = tk.plan(scene, domain=domain, goal=goal, robot=("panda", "panda_base")).plan
+    assert plan is not None
+    assert [action.name for action in plan.actions] == ["drive", "pick", "drive", "place", "move-home"]
+    assert tk.validate_plan(plan, domain=domain).is_valid
+
+
+def test_nothing_is_stacked_on_what_is_upside_down() -> None:
+    """An object is stacked on the top of the one below, which is at its bottom then."""
+    stack = parts.compose_domain("turning", [parts.Stacking, parts.Orientation]).domain.action("stack")
+    assert "(upright ?y)" in str(stack.precondition)
+    assert "upright" not in str(parts.compose_domain("plain", [parts.Stacking]).domain.action("stack").precondition)
+
+
 def boxed() -> SceneGraph:
     """Return two blocks on a table, one in an open box, and the lid of the box on the table."""
     scene = blocks_scene({"a": (0, 0), "lid": (3, 3)}, table=0.8)

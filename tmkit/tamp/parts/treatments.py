@@ -29,6 +29,7 @@ class Home(Regions):
       (pick place place-upside-down stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
       :effect (not (athome ?arm)))
     (:extend-any (hand-over) :effect (and (not (athome ?giver)) (not (athome ?taker))))
+    (:extend-any (drive) :effect (athome ?arm))
     """
 
     def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
@@ -54,6 +55,7 @@ class Orientation(Regions):
       :precondition (holding ?arm ?x)
       :effect (and (on ?x ?r) (upside-down ?x) (handempty ?arm) (not (holding ?arm ?x))))
     (:extend (place stack cover) :effect (upright ?x))
+    (:extend-any (stack) :precondition (upright ?y))
     (:extend (pick unstack uncover) :effect (and (not (upright ?x)) (not (upside-down ?x))))
     """
 
