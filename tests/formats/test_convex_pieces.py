@@ -175,3 +175,25 @@ def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, .
                 turned = gaps(pose @ Pose.from_rpy([0.0, 0.0, 0.0], axis), opening)
                 assert turned.sum() <= first + second + 5e-5
         assert gaps(pose, arm.width_open).min() >= PLANNING_MARGIN
+
+
+def test_closing_fingers_do_not_slide_off_a_handle() -> None:
+    """By its handle, too, a mug is thinner beside a grasp by no more than friction keeps from sliding."""
+    scene, arm = tk.load_scene("panda_table", "dishes"), tk.load_manipulator("panda")
+    scene = scene.reparent("mug", "world", pose=Pose()).set_joint("mug", tk.Free())
+    q = arm.ready_configuration(scene)
+    root_from_tool = scene.pose(arm.tool, relative_to="world", q=q)
+
+    def thickness(object_from_tool: Pose, opening: float) -> float:
+        held = scene.set_pose("mug", root_from_tool @ object_from_tool.inverse())
+        at = held.configuration(arm.gripper_values(opening), base=q)
+        return opening - sum(pair_distance(held, at, frame_a=link, frame_b="mug") for link in arm.contact_links)
+
+    found = [one for one in grasps_of(scene, "mug", manipulator=arm) if one.object_from_tool.translation[1] > 0.041]
+    assert len(found) >= 8
+    for grasp in found:
+        pose, opening = grasp.object_from_tool, grasp.width + 0.004
+        least = min(
+            thickness(pose @ Pose(by), opening) for by in np.vstack([np.eye(3), -np.eye(3)])[[0, 2, 3, 5]] * 0.002
+        )
+        assert thickness(pose, opening) - least <= 0.002  # 0.002 m on two wedges of slope 0.5

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import trimesh
 from support.classic import checked, plan_problem
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, Free, SceneGraph
+from tmkit.graph import AttachedShape, Box, Free, Mesh, SceneGraph
 from tmkit.manipulation.grasps.holding import torsion_arm
 from tmkit.robots import load_manipulator
 from tmkit.simulation import PhysicsSettings, Simulation, simulate
@@ -72,6 +73,32 @@ def test_a_hand_bears_the_moment_that_the_model_says() -> None:
     bound = 2.0 * PANDA.grip_force * 0.8 * torsion_arm(PhysicsSettings().pad_radius)
     assert turned_by(0.85 * bound) < math.radians(1.0)
     assert turned_by(1.3 * bound) > math.radians(10.0)
+
+
+def test_what_is_in_many_pieces_does_not_creep() -> None:
+    """An arc of uneven pieces, as the handle of a mug is cut, stays where it is in the fingers, pulled sideways."""
+    scene, rng = tk.load_scene("panda_table"), np.random.default_rng(0)
+    q = PANDA.ready_configuration(scene)
+    pose = scene.pose(PANDA.tool, relative_to="world", q=q)
+    pieces = []
+    for begin in np.arange(-32.0, 32.0, 4.0):
+        corners = [
+            [radius * np.cos(angle) - 0.05, side, radius * np.sin(angle)]
+            for angle in np.radians([begin, begin + 4.0]) for radius in (0.046, 0.054) for side in (-0.006, 0.006)
+        ]  # fmt: skip
+        hull = trimesh.convex.convex_hull(np.array(corners) + rng.normal(0.0, 1e-4, (8, 3)))
+        pieces.append(AttachedShape(Mesh(hull.vertices, hull.faces)))
+    scene = scene.add_frame("arc", "world", pose=pose, joint=Free(), classes=["movable"], shapes=pieces)
+    closed = scene.configuration(PANDA.gripper_values(0.0), base=q)
+    with Simulation.from_scene(scene, q, robot=PANDA, settings=PhysicsSettings(gravity=0.0)) as simulation:
+        simulation.command_fingers(closed, force=PANDA.grip_force)
+        simulation.step(480)
+        before = simulation.pose("arc")
+        simulation.bullet.setGravity(9.81, 0.0, 0.0, physicsClientId=simulation.client)
+        simulation.step(960)
+        metres, radians = before.distance(simulation.pose("arc"))
+    assert metres < 2e-4
+    assert radians < math.radians(0.2)
 
 
 def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:

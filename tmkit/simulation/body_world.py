@@ -190,7 +190,8 @@ class BodyWorld:
         """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance.
 
         Fingers bear a moment about the normal of a contact, too: what is soft touches by a patch, and of the patch the
-        engine keeps a point or two, about which what is held would swing.
+        engine keeps a point or two, about which what is held would swing. Their friction is anchored: it takes back
+        what the iterations of the solver leave, by which an object of many pieces creeps some millimetres a second.
         """
         settings, change = self._settings, self._engine.changeDynamics
         of_kind = {
@@ -203,7 +204,10 @@ class BodyWorld:
             for frame, link in body.links.items():
                 usual = settings.finger_friction if frame in fingers else of_kind[body.kind]
                 spinning = torsion_arm(settings.pad_radius) if frame in fingers else 0.0
-                change(body.index, link, lateralFriction=own.get(link, usual), spinningFriction=spinning)
+                change(
+                    body.index, link, lateralFriction=own.get(link, usual), spinningFriction=spinning,
+                    frictionAnchor=int(frame in fingers),
+                )  # fmt: skip
             # in a call of its own: with a damping, all the rest would be the base's, too
             change(body.index, BASE, linearDamping=0.0, angularDamping=0.0)
 

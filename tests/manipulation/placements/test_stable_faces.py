@@ -142,12 +142,12 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
 
 
 def test_what_is_round_everywhere_rests_on_its_largest_facets() -> None:
-    """A ball of small facets has none with the usual margin; it is put on those that it has."""
-    ball = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
+    """A ball of small facets has none with the usual margin; it is put on some of those that it has."""
+    ball = trimesh.creation.icosphere(subdivisions=4, radius=0.06)
     scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Mesh(ball.vertices, ball.faces))])
     found = stable_faces(scene, "block")
-    assert len(found) > 100
-    assert all(0.0002 <= face.margin < 0.002 for face in found)
+    assert len(found) == 64
+    assert all(0.001 <= face.margin < 0.002 for face in found)
 
 
 def test_what_cannot_rest_is_refused() -> None:

@@ -6,9 +6,9 @@ checker. By the rules of planner and plan checker, a grasp passes when
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;
 * the open hand, at the grasp and on the straight way to it, keeps clear of the object;
-* the closing fingers do not turn the object: they would where the object is thinner for a hand that is turned a little.
-  A pad that meets an edge presses beside the other pad; the moment, their distance times the force, is friction's to
-  bear. Grasps that need little friction for that are taken alone where there are any.
+* the closing fingers neither turn nor push out the object: they would where it is thinner for a hand that is turned or
+  shifted a little, as a pad that meets an edge presses beside the other, and pads on a wedge slide off. Friction has
+  to bear that. Grasps that need little friction for it are taken alone where there are any.
 
 Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
 """
@@ -29,6 +29,7 @@ from tmkit.manipulation.grasps.floating import (
     with_floating_joints,
     yaw_pitch_roll as yaw_pitch_roll,
 )
+from tmkit.manipulation.grasps.holding import PAD_RADIUS, torsion_arm
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator
@@ -92,15 +93,22 @@ class HandCheck:
         return turning <= (_SELDOM_TURNS if np.any(turning <= _SELDOM_TURNS) else _TURNS)
 
     def _turning(self, object_from_tool: Pose, width: float) -> float:
-        """Return by which part of it the object is thinner, a radian, for a hand turned across its closing direction.
+        """Return the tangent of the friction that pads need to keep the object from turning or sliding as they close.
 
-        That is how far beside each other the pads press, over their distance. Fingers of one joint; else 0.
+        It is how far beside each other they press, over their distance; the slope of the wedge that they press on; and
+        about the line between them, the arm of their force over that of a pad's friction. Fingers of one joint; else 0.
         """
-        arm = self.manipulator
-        if arm.gripper_kind != "parallel":
+        if self.manipulator.gripper_kind != "parallel":
             return 0.0
-        whole, *turned = (self._thickness(turn, object_from_tool, width) for turn in ((0.0, 0.0), *_turns(_TILT)))
-        return (whole - min(turned)) / (_TILT * max(whole, _ROOM))
+
+        def thinner(*moves: Pose) -> float:
+            return max(0.0, whole - min(self._thickness(object_from_tool @ move, width) for move in moves))
+
+        whole = self._thickness(object_from_tool, width)
+        tilted = thinner(*(_turned(turn) for turn in _turns(_TILT))) / (_TILT * max(whole, _ROOM))
+        slid = thinner(*(Pose([x, 0.0, z]) for x, z in _turns(_ROOM))) / (2.0 * _ROOM)
+        spun = thinner(*(Pose.from_rpy([0.0, 0.0, 0.0], [0.0, turn, 0.0]) for turn in (_TILT, -_TILT)))
+        return max(tilted, slid, spun / (2.0 * _TILT * torsion_arm(PAD_RADIUS)))
 
     def settled(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
         """Return a grasp turned and moved to where the closing fingers would turn and push the object, and its width.
@@ -111,20 +119,20 @@ class HandCheck:
         if self.manipulator.gripper_kind != "parallel":
             return object_from_tool, width
         best, step = (0.0, 0.0), _TILT / 2.0
-        thinnest = self._thickness(best, object_from_tool, width)
+        thinnest = self._thickness(object_from_tool, width)
         while step > _FINE:
             tried = [turn for x, z in _turns(step) if math.hypot(*(turn := (best[0] + x, best[1] + z))) < _MOST]
-            thickness, turn = min((self._thickness(turn, object_from_tool, width), turn) for turn in tried)
+            thickness, turn = min((self._thickness(object_from_tool @ _turned(turn), width), turn) for turn in tried)
             if thickness < thinnest - _FINE * step * _ROOM:
                 thinnest, best = thickness, turn
             else:
                 step /= 2.0
-        turned = _turned(object_from_tool, best)
+        turned = object_from_tool @ _turned(best)
         low, high = self._sides(turned, width)
         return turned @ Pose([0.0, (low + high) / 2.0, 0.0]), high - low
 
-    def _thickness(self, turn: tuple[float, float], object_from_tool: Pose, width: float) -> float:
-        low, high = self._sides(_turned(object_from_tool, turn), width)
+    def _thickness(self, object_from_tool: Pose, width: float) -> float:
+        low, high = self._sides(object_from_tool, width)
         return high - low
 
     def _sides(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
@@ -149,6 +157,6 @@ def _turns(angle: float) -> tuple[tuple[float, float], ...]:
     return (angle, 0.0), (-angle, 0.0), (0.0, angle), (0.0, -angle)
 
 
-def _turned(object_from_tool: Pose, turn: tuple[float, float]) -> Pose:
-    """Return a grasp turned about the two axes of the tool across its closing direction, radians."""
-    return object_from_tool @ Pose.from_rpy([0.0, 0.0, 0.0], [turn[0], 0.0, turn[1]])
+def _turned(turn: tuple[float, float]) -> Pose:
+    """Return a turn about the two axes of the tool across its closing direction, radians."""
+    return Pose.from_rpy([0.0, 0.0, 0.0], [turn[0], 0.0, turn[1]])

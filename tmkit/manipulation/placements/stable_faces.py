@@ -7,7 +7,8 @@ about its axis, and *rolls* then. Where the scene gives masses they say where th
 taken to be of one density, a mesh that encloses no volume to be as heavy as its hull.
 
 Invariants: each face's outline holds the point below the centre of mass, by the margin asked for at least (unless it
-rolls); faces are in a fixed order, the most stable first, and equal solids have equal faces.
+rolls); faces are in a fixed order, the most stable first, and equal solids have equal faces. A round mesh has 64 at
+most, of the largest facets.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _BARELY = 0.1  # of the margin that counts where no face has more
 _COPLANAR = cos(1e-3)  # of the angle between the normals of triangles of one facet
 _SAME_HEIGHT = 1e-5  # metres between the corners of one facet, across it
 _ROUND_WITHIN = 1e-4  # metres by which a round object's height may differ from turn to turn
+_MOST, _AT_ONCE = 64, 4_000_000  # faces of an object; points times directions
 _MOST_KNOWN = 512  # objects whose faces are kept
 _ROLLS = 8  # turns about the axis in which a round object may lie
 _ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
@@ -153,7 +155,7 @@ def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[Stable
             yield _face(solids, centre, normal)
         return
     if len(solids) > 1 or kind not in ("cylinder", *_ROUND):
-        for normal in _facet_normals(solids):
+        for normal in _under(_facet_normals(solids), solids, centre):
             yield _face(solids, centre, normal)
         return
     if kind in ("cylinder", "cone"):
@@ -181,8 +183,8 @@ def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, is
     return StableFace(rotation, outline, below, height, margin, is_rolling, f"{_direction(-down)} up")
 
 
-def _facet_normals(solids: Sequence[AttachedShape]) -> list[Vector]:
-    """Return the outward normals of the facets of the hull, those that touch round solids omitted."""
+def _facet_normals(solids: Sequence[AttachedShape]) -> Vector:
+    """Return the outward normals (n, 3) of the facets of the hull, those that touch round solids omitted."""
     from scipy.spatial import ConvexHull, QhullError
 
     clouds = [solid_points(attached) for attached in solids]
@@ -192,16 +194,36 @@ def _facet_normals(solids: Sequence[AttachedShape]) -> list[Vector]:
     try:
         hull = ConvexHull(np.concatenate(clouds))
     except QhullError:
-        return []  # flat as paper: nothing that physics could put down
+        return np.empty((0, 3))  # flat as paper: nothing that physics could put down
     corners = hull.points[hull.simplices]
     areas = norms(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     order = np.lexsort((*np.round(hull.equations.T, 6), -np.round(areas, 12)))
-    found: list[Vector] = []
-    for i in order:
-        normal = hull.equations[i, :3]
-        if not np.any(is_round[hull.simplices[i]]) and all(dot(normal, other) < _COPLANAR for other in found):
-            found.append(normal)
-    return found
+    normals = hull.equations[order[~np.any(is_round[hull.simplices[order]], axis=1)], :3]
+    found, count = np.empty_like(normals), 0
+    for normal in normals:
+        if np.all(product(found[:count], normal) < _COPLANAR):
+            found[count], count = normal, count + 1
+    return found[:count]
+
+
+def _under(downs: Vector, solids: Sequence[AttachedShape], centre: Vector) -> Vector:
+    """Return those of some directions (n, 3) on whose face the centre of mass may be inside, :data:`_MOST` at most.
+
+    A face's margin is no more than what its box has around that point. BLAS computes it: its last bits do not matter.
+    """
+    points, bounds = np.concatenate([solid_points(attached) for attached in solids]), []
+    for down in np.array_split(downs, math.ceil(len(downs) * len(points) / _AT_ONCE)):
+        depths = down @ points.T
+        rows, touching = np.nonzero(depths >= depths.max(axis=1, keepdims=True) - 2.0 * _SAME_HEIGHT)
+        first = np.cross(down, np.eye(3)[np.argmin(np.abs(down), axis=1)])
+        first /= norms(first)[:, None]
+        axes, starts = np.stack([first, np.cross(down, first)], axis=1), np.flatnonzero(np.diff(rows, prepend=-1))
+        away = np.einsum("nij,nj->ni", axes[rows], points[touching] - centre)
+        room = np.minimum(np.maximum.reduceat(away, starts), -np.minimum.reduceat(away, starts))
+        bounds.append(room.min(axis=1))
+    bound = np.concatenate(bounds) if bounds else np.empty(0)
+    best = np.argsort(-np.round(bound, 9), kind="stable")[: min(_MOST, np.count_nonzero(bound > 0.0))]
+    return downs[np.sort(best)]
 
 
 def _turned_down(down: Vector) -> Pose:
