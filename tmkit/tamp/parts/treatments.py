@@ -85,7 +85,7 @@ class Orientation(Regions):
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
         """Yield places at which an object is upright."""
         found = super().places(context, arm, object, region)
-        yield from (place for place in found if _points_up(context.scene, place, region) >= _UP)
+        yield from (p for p in found if _points_up(context.scene, p.support, p.pose, region) >= _UP)
 
     def do_place_upside_down(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
@@ -96,8 +96,8 @@ class Orientation(Regions):
             context.scene, object, region, q=context.q, rng=context.rng, manipulator=arm,
             settings=PlacementSettings(is_packed=is_region, any_face=True),
         )  # fmt: skip
-        places = self.resting(context, arm, object, region, found)
-        yield from (place for place in places if _points_up(context.scene, place, region) <= -_UP)
+        down = (p for p in found if _points_up(context.scene, p.support, p.support_from_object, region) <= -_UP)
+        yield from self.resting(context, arm, object, region, down)
 
 
 class Treatment(Regions):
@@ -184,7 +184,7 @@ def _up(scene: SceneGraph, object: str, below: str) -> float:
     return float(scene.pose(object, relative_to=below).rotate([0.0, 0.0, 1.0])[2])
 
 
-def _points_up(scene: SceneGraph, place: Place, region: str) -> float:
-    """Return the z of an object's z axis at a place, in the axes of its region."""
-    region_from_support = Pose() if place.support == region else scene.pose(place.support, relative_to=region)
-    return float((region_from_support @ place.pose).rotate([0.0, 0.0, 1.0])[2])
+def _points_up(scene: SceneGraph, support: str, pose: Pose, region: str) -> float:
+    """Return the z of an object's z axis at a pose on a support, in the axes of its region."""
+    region_from_support = Pose() if support == region else scene.pose(support, relative_to=region)
+    return float((region_from_support @ pose).rotate([0.0, 0.0, 1.0])[2])
