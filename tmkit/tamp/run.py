@@ -101,8 +101,8 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
     if all(name in useful for name in context.problem.objects):
         return None
     objects = FrozenMapping((name, types) for name, types in context.problem.objects.items() if name in useful)
-    init = State(fact for fact in context.problem.init if all(argument in objects for argument in fact.arguments))
     known = {*objects, *(constant.name for constant in context.problem.domain.constants)}
+    init = State(fact for fact in context.problem.init if known.issuperset(fact.arguments))
     said = ((term, value) for term, value in context.problem.values.items() if set(term.arguments) <= known)
     try:
         return replace(context.problem, objects=objects, init=init, values=FrozenMapping(said))

@@ -71,6 +71,21 @@ def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path
     assert tk.validate_plan(result.plan, domain=path, semantics=domain).is_valid
 
 
+def test_facts_about_constants(tmp_path: Path) -> None:
+    """A constant is no object of the scene; facts about it are stored as those of others."""
+    more = "(:action mark :parameters (?x - block) :precondition (marked %s) :effect (marked ?x))"
+    path = extended("blocks", tmp_path, more % "lamp")
+    text = path.read_text(encoding="utf-8").replace("(:predicates", "(:constants lamp - object) (:predicates", 1)
+    path.write_text(text, encoding="utf-8")
+    scene = change_task_facts(scene_of("blocks"), add=["(marked lamp)"])
+    result = tk.plan(scene, domain=path, semantics="blocks", goal="(and (marked a) (on b c))", robot="panda")
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan, domain=path, semantics="blocks").is_valid
+    path.write_text(text.replace("lamp - object", "lamp a - block"), encoding="utf-8")
+    with pytest.raises(TaskError, match=r"blocks\.pddl: constant 'a' is an object of the scene; expected a parameter"):
+        tk.plan(scene, domain=path, semantics="blocks", goal="(marked a)", robot="panda")
+
+
 def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
     """Actions with several outcomes have motions by their stated name, and facts by the outcome that is hoped for."""
     text = tk.data_path("domains/blocks/domain.pddl").read_text(encoding="utf-8")

@@ -79,6 +79,10 @@ def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str
     for kind in objects.values():
         if kind not in types:
             raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
+    for constant in domain.domain.constants:
+        if constant.name in objects:
+            what = f"constant '{constant.name}' is an object of the scene; expected a parameter in its place"
+            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", what)
     return objects
 
 
