@@ -444,7 +444,7 @@ def test_a_wrong_start_is_refused(run: Run, tmp_path: Path, start: str, words: l
         (b"{}", ["broken.json: is not a plan"]),
         (b'{"format": "tmkit-plan", "version": 1', ["broken.json:1:38: is not JSON"]),
         (b'{"format": "tmkit-plan", "version": 7}', ["broken.json: has plan version 7, this tmkit reads 2"]),
-        (b"\xff", ["broken.json:1: is not UTF-8"]),
+        (b"\xff", ["broken.json:1: is not JSON: not UTF-8"]),
     ],
 )
 def test_a_broken_plan_file_is_refused(

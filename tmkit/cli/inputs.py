@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,11 +24,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from tmkit._support.data import is_bare
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.json_files import read_json
+from tmkit._support.limits import ReadingLimits
 from tmkit._support.options import OptionKind, option_kinds
 from tmkit.cli.common import errors_about, load
 from tmkit.cli.completion import Kind, complete_names
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, TmkitError, UnknownNameError
+from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
 from tmkit.tamp.options import PlanningOptions
 
 if TYPE_CHECKING:
@@ -108,21 +107,8 @@ def refuse_beside_problem(path: Path, option: str, value: object) -> None:
 
 
 def read_json_file(path: Path, *, what: str) -> Any:
-    """Return the document in a file; messages say in a word ``what`` the file is."""
-    try:
-        if not os.path.exists(path):
-            raise MissingFileError(f"there is no {what} file '{path}'", path=str(path), nearest=None)
-        return json.loads(read_bytes(path, limit=ReadingLimits().text_bytes).decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise FileFormatError.at(path, f"is not UTF-8 text: {error}") from None
-    except json.JSONDecodeError as error:
-        raise FileFormatError.at(path, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
-    except RecursionError:
-        raise FileFormatError.at(path, "is nested too deeply") from None
-    except TmkitError:
-        raise
-    except ValueError:
-        raise FileFormatError.at(path, "a number has more digits than can be read") from None
+    """Return the document in a file; the message for a missing one says in a word ``what`` it is."""
+    return read_json(path, limit=ReadingLimits().text_bytes, what=what)[0]
 
 
 def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:

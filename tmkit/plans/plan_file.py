@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from tmkit._support.argument_errors import check_argument, plan_hint
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.json_files import read_json
+from tmkit._support.limits import ReadingLimits
 from tmkit._support.output import write_text
-from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
+from tmkit.errors import ConfigurationError, FileFormatError, PlanFileError, RobotError, TmkitError
 from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
@@ -171,23 +171,7 @@ def load_plan(path: str | Path) -> Plan:
         PlanFileError: the file is broken, of another version, or names meshes that have changed since.
     """
     source = Path(path)
-    try:
-        if not os.path.exists(source):
-            raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None)
-        limit = ReadingLimits().json_bytes
-        data = read_bytes(source, limit=limit, error=lambda reason: PlanFileError.at(source, reason))
-        document = json.loads(data.decode("utf-8"))
-    except TmkitError:
-        raise
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise PlanFileError.at(source, f"is not UTF-8 text: {error.reason}", line=line) from None
-    except json.JSONDecodeError as error:
-        raise PlanFileError.at(source, f"is not JSON: {error.msg}", line=error.lineno, column=error.colno) from None
-    except RecursionError:
-        raise PlanFileError.at(source, "is nested too deeply to be a plan") from None
-    except ValueError:
-        raise PlanFileError.at(source, "is not a plan: a number has more digits than can be read") from None
+    document, _ = read_json(source, limit=ReadingLimits().json_bytes, error=PlanFileError, what="plan")
     return plan_from_dict(document, source=str(source))
 
 

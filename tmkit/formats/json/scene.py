@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tmkit._support.limits import read_bytes
+from tmkit._support.json_files import read_json
 from tmkit._support.output import write_files
-from tmkit._support.source_location import SourceLocation, reported
+from tmkit._support.source_location import reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.frames import (
     SourceList,
@@ -168,24 +168,11 @@ def write_json_scene(
 def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
     """Read a JSON scene file, by a loader with default settings if omitted."""
     loader = loader if loader is not None else MeshLoader()
-    data = read_bytes(path, limit=loader.packages.limits.json_bytes)
-    try:
-        document = json.loads(data)
-    except json.JSONDecodeError as error:
-        lines = error.doc.split("\n")
-        place = SourceLocation(str(path), error.lineno, error.colno, lines[error.lineno - 1][:200])
-        raise place.error(f"is not JSON: {error.msg}") from None
-    except RecursionError:
-        raise FileFormatError.at(path, "is not JSON of a scene: it is nested too deeply") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise FileFormatError.at(path, f"is not JSON: not UTF-8 text: {error.reason}", line=line) from None
-    except ValueError:
-        raise FileFormatError.at(path, "is not JSON of a scene: a number has more digits than can be read") from None
+    document, text = read_json(path, limit=loader.packages.limits.json_bytes)
     try:
         return scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
     except FileFormatError as error:
-        raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
+        raise with_line(error, text) from error.__cause__
 
 
 def scene_dump(scene: SceneGraph) -> Json:
