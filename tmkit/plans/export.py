@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tmkit._support.output import in_new_folder, write_text
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.plans.execution import TimedMotion, execute
+from tmkit.plans.execution import Executor, TimedMotion, execute
 from tmkit.plans.lerobot import LeRobotWriter
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
@@ -59,7 +59,7 @@ class TimedCommand:
     scene: SceneGraph | None = None
 
 
-class RecordingExecutor:
+class RecordingExecutor(Executor):
     """Writes down the commands of a plan with their times; moves nothing.
 
     Args:
@@ -90,11 +90,7 @@ class RecordingExecutor:
         self._fingers = {joint: float(values[joint]) for joint in fingers}
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Note the number of the action.
-
-        Args:
-            number, step: as for :class:`~tmkit.plans.Executor`.
-        """
+        """Note the number of the action."""
         del step
         self._step = number
 
@@ -110,31 +106,19 @@ class RecordingExecutor:
             self._move_hand(motion.arm, motion.segment)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Write down that a hand closes.
-
-        Args:
-            arm, segment: as for :class:`~tmkit.plans.Executor`.
-        """
+        """Write down that a hand closes."""
         self._held[arm.name] = segment.held or ""
         self._move_hand(arm, segment, always=True, closes=True)
         self._at = segment.end(*self._at)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Write down that a hand opens.
-
-        Args:
-            arm, segment: as for :class:`~tmkit.plans.Executor`.
-        """
+        """Write down that a hand opens."""
         self._held.pop(arm.name, None)
         self._move_hand(arm, segment, always=True)
         self._at = segment.end(*self._at)
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """Take the scene and the configuration after the action.
-
-        Args:
-            number, step: as for :class:`~tmkit.plans.Executor`.
-        """
+        """Take the scene and the configuration after the action."""
         del number
         self._at = step.scene, np.asarray(step.q)
 
