@@ -83,11 +83,7 @@ class PlaneSegmentation(FunctionBlock):
         return {"cloud": Pattern([Part("cloud", [self.cloud], shape="point_cloud")])}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the planes, the largest first, and the segments of all clouds.
-
-        Args:
-            scene, found: as for :meth:`FunctionBlock.execute`.
-        """
+        """Return the planes, the largest first, and the segments of all clouds."""
         made: list[OutputFrame] = []
         counts = {"plane": 0, "segment": 0}
         for match in found["cloud"]:
@@ -245,11 +241,7 @@ class TableRecognition(FunctionBlock):
     up: tuple[float, float, float] = field(default=(0.0, 0.0, 1.0), kw_only=True)
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the tables among the planes.
-
-        Args:
-            scene, found: as for :meth:`FunctionBlock.execute`.
-        """
+        """Return the tables among the planes."""
         q = newest_configuration(scene)
         up = np.asarray(self.up) / np.linalg.norm(self.up)
         at = scene.at(q)

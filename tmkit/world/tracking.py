@@ -74,11 +74,7 @@ class Predictor(FunctionBlock):
         return {"moving": Pattern([Part("moving", [self.kind], test=_has_two_poses)])}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the predictions.
-
-        Args:
-            scene, found: as for :meth:`FunctionBlock.execute`.
-        """
+        """Return the predictions."""
         made = []
         for match in found["moving"]:
             frame = match["moving"]
@@ -158,11 +154,7 @@ class ObjectTracker(FunctionBlock):
         return {"detection": Pattern([Part("detection", [self.kind])])}
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the tracks after all looks that are newer than the last.
-
-        Args:
-            scene, found: as for :meth:`FunctionBlock.execute`.
-        """
+        """Return the tracks after all looks that are newer than the last."""
         group = scene.group(self.name) if self.name in scene.group_names else None
         known: Mapping[str, Any] = {"looked": None, "count": 0} if group is None else group.attributes
         tracks, count = [self._track(scene, name) for name in self.made(scene)], int(known["count"])
@@ -258,19 +250,11 @@ class OutdatedRemover(FunctionBlock):
             raise SceneError(f"function block '{self.name}': max_age is at least 0, not {self.max_age}")
 
     def is_editable(self, scene: SceneGraph, frame: str) -> bool:
-        """Return whether a frame is below the input hook.
-
-        Args:
-            scene, frame: as for :meth:`FunctionBlock.is_editable`.
-        """
+        """Return whether a frame is below the input hook."""
         return frame in self.input_frames(scene)
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the edit that removes them.
-
-        Args:
-            scene, found: as for :meth:`FunctionBlock.execute`.
-        """
+        """Return the edit that removes them."""
         stamps = {match["stamped"]: newest_stamp(scene, match["stamped"]) or 0.0 for match in found["stamped"]}
         now = max(stamps.values(), default=0.0) if self.clock is None else self.clock()
         oldest = now - self.max_age
@@ -321,11 +305,7 @@ class StatePublisher(FunctionBlock):
     q: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the edit that sets the facts.
-
-        Args:
-            scene, found: as for :meth:`FunctionBlock.execute`.
-        """
+        """Return the edit that sets the facts."""
         del found
         q: NDArray[np.float64] | None = newest_configuration(scene)
         if q is None:
@@ -334,11 +314,7 @@ class StatePublisher(FunctionBlock):
         return self.output(attributes={"facts": sorted(map(str, state.facts))})
 
     def after_execute(self, before: SceneGraph, after: SceneGraph) -> None:
-        """Publish the state.
-
-        Args:
-            before, after: as for :meth:`FunctionBlock.after_execute`.
-        """
+        """Publish the state."""
         del before
         if self.on_state is not None:
             self.on_state(tuple(after.group(self.name).attributes["facts"]))

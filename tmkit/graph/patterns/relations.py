@@ -50,12 +50,7 @@ class Touching(_BuiltIn):
     is_symmetric = True
 
     def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
-        """Return for each of several frames whether it touches ``frame``.
-
-        Args:
-            placed, frame, others: as for :meth:`Relation.holds_with`.
-            frame_is_a: not used, since the relation is symmetric.
-        """
+        """Return for each of several frames whether it touches ``frame``."""
         del frame_is_a  # the same both ways
         near = placed.are_near(frame, others, limit=self.tolerance)
         return [is_near and self.holds(placed, frame, other) for other, is_near in zip(others, near, strict=True)]

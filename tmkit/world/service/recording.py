@@ -106,12 +106,7 @@ class RecordingTransport(Transport):
         self._transport.serve(lambda message, reply: handler(message, lambda answer: self._answer(reply, answer)))
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Send a request by the wrapped transport.
-
-        Args:
-            message: the request.
-            timeout: seconds to wait.
-        """
+        """Send a request by the wrapped transport."""
         return self._transport.request(message, timeout=timeout)
 
     def keep(self, record: bytes, *, is_restart: bool = False) -> None:

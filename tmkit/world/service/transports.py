@@ -60,12 +60,7 @@ class InProcessTransport(Transport):
         self._handler = handler
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Hand a request to the server and return its answer.
-
-        Args:
-            message: the request.
-            timeout: seconds to wait.
-        """
+        """Hand a request to the server and return its answer."""
         handler, answered, answers = self._handler, threading.Event(), list[bytes]()
 
         def reply(answer: bytes) -> None:

@@ -116,10 +116,6 @@ class ZenohTransport(Transport):
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
         """Send a query and return the answer, None when none came in time or nobody listens.
 
-        Args:
-            message: the request.
-            timeout: seconds to wait.
-
         Raises:
             ServiceError: the server is there, and one of the two refuses the certificate of the other.
         """
