@@ -19,9 +19,9 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
     shape = l_mesh()
     lines = [f"v {x} {y} {z}" for x, y, z in 100.0 * shape.vertices]
     lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in shape.faces]
-    (tmp_path / "my part.obj").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "2 my part.obj").write_text("\n".join(lines), encoding="utf-8")
     cache = {"TMKIT_CACHE": str(tmp_path / "cache")}
-    arguments = ["object", "add", "my part.obj", "--scale", "0.01", "--mass", "0.4", "--friction", "0.9"]
+    arguments = ["object", "add", "2 my part.obj", "--scale", "0.01", "--mass", "0.4", "--friction", "0.9"]
     outcome = tmkit(tmp_path, *arguments, "--picture", "part.png", "--json", **cache)
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
@@ -29,15 +29,15 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
     assert told["mass in kg"] == 0.4
     assert told["grasps of panda"] > 20
     assert (tmp_path / "part.png").stat().st_size > 1000
-    scene = tk.load_scene(tmp_path / "my_part.json")
-    pieces = [part for part in scene.shapes("my_part") if part.collision]
+    scene = tk.load_scene(tmp_path / "o2_my_part.json")
+    pieces = [part for part in scene.shapes("o2_my_part") if part.collision]
     assert len(pieces) == told["convex pieces"] >= 2
     assert {part.friction for part in pieces} == {0.9}
-    inertia = scene.inertia("my_part")
+    inertia = scene.inertia("o2_my_part")
     assert inertia is not None
     assert inertia.mass == pytest.approx(0.4)
     assert inertia.center == pytest.approx([0.044, 0.02, 0.044], abs=1e-3)
-    assert scene.classes("my_part") == ("movable",)
+    assert scene.classes("o2_my_part") == ("movable",)
 
 
 def test_what_is_no_mesh_is_one_sentence(tmp_path: Path) -> None:

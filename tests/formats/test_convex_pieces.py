@@ -88,6 +88,16 @@ def test_closed_convex_parts_stay_and_neighbours_are_merged(tmp_path: Path, monk
     assert not _is_inside(pieces, np.array([[0.05, 0.0, 0.03]])).any()
 
 
+def test_walls_without_thickness_get_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box with a fin of two triangles is two solids, so its mass can be spread over it."""
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
+    box = trimesh.creation.box([0.04, 0.04, 0.02])
+    fin = np.array([[0.0, -0.02, 0.01], [0.0, 0.02, 0.01], [0.0, 0.02, 0.05], [0.0, -0.02, 0.05]])
+    faces = np.concatenate([box.faces, [[8, 9, 10], [8, 10, 11]]])
+    pieces = convex_pieces(Mesh(np.concatenate([box.vertices, fin]), faces))
+    assert sorted(round(1e9 * piece.volume) for piece in pieces) == [160, 32000]
+
+
 def test_a_json_scene_has_a_mesh_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A level ``pieces`` and a mesh file beside the scene; a document that is no file may ask for neither."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))

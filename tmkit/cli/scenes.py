@@ -203,7 +203,7 @@ def add(
     from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
     from tmkit.graph import AttachedShape
 
-    name = re.sub(r"\W+", "_", mesh.stem)
+    name = re.sub(r"\W+", "_", re.sub(r"^(?=[\W\d_])", "o", mesh.stem))  # which PDDL takes, too
     target = output or Path(f"{name}.json")
     for file in (target, picture):
         if file is not None:

@@ -31,6 +31,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.signals import temporary_folder
 from tmkit._support.subprocesses import tied
 from tmkit.errors import MissingExtraError, ShapeError
+from tmkit.formats.mesh.solids import thickened
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
 
@@ -137,10 +138,14 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
             f"{name} needs more than {max_pieces} convex pieces to be right within {1e3 * max_error:g} mm; "
             "allow a larger max_error or more max_pieces"
         )
-    return tuple(
-        Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=f"{mesh.source}#piece={number}")
-        for number, hull in enumerate(done)
-    )
+    return tuple(_solid(hull, f"{mesh.source}#piece={number}") for number, hull in enumerate(done))
+
+
+def _solid(hull: Any, source: str) -> Shape:
+    """Return a hull as a shape; one that is flat, as of a wall without thickness, gets some."""
+    if (flat := thickened(Mesh(np.asarray(hull.vertices), np.asarray(hull.faces)))) is not None:
+        hull = _hull_of(flat)
+    return Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=source)
 
 
 def _first_cuts(whole: Any, seconds: float, late: ShapeError) -> list[Any]:
@@ -155,7 +160,7 @@ def _first_cuts(whole: Any, seconds: float, late: ShapeError) -> list[Any]:
             raise late
         if code:
             return [trimesh.convex.convex_hull(whole)]
-        with np.load(folder / "parts.npz") as parts:
+        with np.load(folder / "parts.npz") as parts, np.errstate(divide="ignore", invalid="ignore"):  # as in _hull_of
             return [trimesh.convex.convex_hull(parts[key]) for key in reversed(parts.files)]
 
 
@@ -210,7 +215,8 @@ def _hull_of(part: Any) -> Any:
     from scipy.spatial import QhullError
 
     try:
-        return trimesh.convex.convex_hull(part.vertices)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a flat hull has no centre
+            return trimesh.convex.convex_hull(part.vertices)
     except (QhullError, ValueError, IndexError):
         return None
 
