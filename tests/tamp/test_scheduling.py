@@ -26,7 +26,7 @@ from tmkit.manipulation.actions.timing_breakdown import PhaseClock
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
-from tmkit.pddl.validation import by_turns, interference
+from tmkit.pddl.validation import by_turns, interference, shared
 from tmkit.plans import Plan, Schedule
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose
@@ -290,3 +290,49 @@ def test_agents_take_turns() -> None:
     assert [action.arguments[0] for action in turned] == ["r", "r", "s", "s", "r", "r", "s", "s"]
     assert tk.pddl.validate_task_plan(problem, turned).is_valid
     assert by_turns(problem, actions, ["r", "s"], is_allowed=lambda *_: False) == tuple(actions)
+
+
+def test_agents_share() -> None:
+    """What one robot does passes to another until both do equally much: the dearest first, and nothing forbidden."""
+    objects = {"r": "robot", "s": "robot", "a": "lamp", "b": "lamp", "c": "lamp"}
+    init = State([tk.pddl.Fact("free", ("r",)), tk.pddl.Fact("free", ("s",))])
+    goal = parse_goal("(free r)", SWITCHES, objects=objects)
+    problem = Problem("p", SWITCHES, objects=objects, init=init, goal=goal, values={tk.pddl.Fact("count", ()): 0.0})
+    words = [(name, "r", lamp) for lamp in "abc" for name in ("go", "back")]
+    actions = [GroundAction(name, tuple(rest)) for name, *rest in words]
+    gains = {"a": 0.0, "b": 2.0, "c": 1.0}
+
+    def done_by(*forbidden: str) -> list[str]:
+        def is_allowed(action: GroundAction, state: State) -> bool:
+            del state
+            return str(action) not in forbidden
+
+        plan = shared(
+            problem, actions, ["r", "s"], is_allowed=is_allowed, gain=lambda own, *_: gains[own[0].arguments[1]]
+        )
+        assert tk.pddl.validate_task_plan(problem, plan).is_valid
+        assert [action.arguments[1] for action in plan] == list("aabbcc")
+        return [action.arguments[0] for action in plan[::2]]
+
+    assert done_by() == ["r", "s", "r"]
+    assert done_by("(go s b)") == ["r", "r", "s"]
+    assert done_by("(go s b)", "(back s c)", "(go s a)") == ["r", "r", "r"]
+
+
+def test_one_arm_does_not_do_all() -> None:
+    """Of four blocks between two arms that face each other, each gets the two that are nearer to it."""
+    facing = Pose.from_rpy([1.15, 0.0, 0.0], [0.0, 0.0, np.pi])
+    scene = tk.load_scene("panda_table").mount(tk.load_scene("panda_alone"), "world", prefix="l_", pose=facing)
+    middle, cube = scene.pose("table").inverse().apply([0.575, 0.0, 0.0])[0], AttachedShape(Box([0.04, 0.04, 0.05]))
+    tray = AttachedShape(Box([0.3, 0.16, 0.002]), collision=False)
+    scene = scene.add_frame("tray", "table", pose=Pose([middle, 0.32, 0.025]), classes=["region"], shapes=[tray])
+    block = {"joint": tk.Free(), "classes": ["movable"], "shapes": [cube]}
+    for name, x, y in (("a", -0.2, -0.1), ("b", 0.2, -0.1), ("c", -0.2, 0.1), ("d", 0.2, 0.1)):
+        scene = scene.add_frame(name, "table", pose=Pose([middle + x, y, 0.05]), **block)
+    arms = [tk.load_manipulator("panda"), tk.load_manipulator("panda").prefixed("l_")]
+    joints = {name: value for arm in arms for name, value in {**arm.ready, **arm.gripper_open}.items()}
+    goal, q = "(and (on a tray) (on b tray) (on c tray) (on d tray))", scene.configuration(joints)
+    plan = tk.plan(scene, q, domain=DOMAIN, goal=goal, robot=arms, arms_at_once=True).plan
+    assert plan is not None
+    picks = {step.action.arguments[:2] for step in plan.steps if step.action.name == "pick"}
+    assert picks == {("panda", "a"), ("panda", "c"), ("l_panda", "b"), ("l_panda", "d")}

@@ -4,7 +4,8 @@
   precondition failed, and which part of the goal does not hold at the end.
 * :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003): each start and end happens in the order of time,
   on the parts of an action as they were written; what happens at one instant sees the state before it.
-* :func:`interference` tells which actions of a plan must not change places.
+* :func:`interference` tells which actions of a plan must not change places; :func:`by_turns` and :func:`shared` let
+  agents take turns and do equally much.
 
 Invariants: nothing is shared with what makes plans or schedules.
 """
@@ -217,6 +218,46 @@ def by_turns(
         busy.update({agent: busy[agent] + 1 for agent in own[chosen]})
         done.append(chosen)
     return tuple(actions[i] for i in done)
+
+
+def shared(
+    problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
+    is_allowed: Callable[[GroundAction, State], bool], gain: Callable[[Sequence[GroundAction], str, str], float],
+) -> tuple[GroundAction, ...]:  # fmt: skip
+    """Return a plan in which agents do equally many actions, as far as all is allowed and it costs no more.
+
+    What an agent does alone until the facts about it are those of the start again may pass from the busiest to the
+    idlest agent: first that of which ``gain``, given its actions, the one agent and the other, is largest.
+    """
+    found = list(actions)
+    while True:
+        now = validate_task_plan(problem, found)
+        tours: dict[str, list[list[int]]] = {agent: [] for agent in agents}
+        for agent in agents:
+            about = [frozenset(fact for fact in state if agent in fact.arguments) for state in now.states]
+            for i, action in enumerate(found):
+                if agent in action.arguments:
+                    if about[i] == about[0] or not tours[agent]:
+                        tours[agent].append([])
+                    tours[agent][-1].append(i)
+        loads = {agent: sum(map(len, tours[agent])) for agent in agents}
+        busy, idle = max(agents, key=loads.__getitem__), min(agents, key=loads.__getitem__)
+        movable = [
+            tour for tour in tours[busy] if loads[busy] - loads[idle] > len(tour)
+            and not any(other in found[i].arguments for i in tour for other in agents if other != busy)
+        ]  # fmt: skip
+        for tour in sorted(movable, key=lambda tour: -gain([found[i] for i in tour], busy, idle)):
+            tried = list(found)
+            for i in tour:
+                named = tuple(idle if name == busy else name for name in found[i].arguments)
+                tried[i] = GroundAction(found[i].name, named)
+            checked = validate_task_plan(problem, tried)
+            is_as_good = checked.is_valid and checked.cost <= now.cost
+            if is_as_good and all(map(is_allowed, tried, checked.states)):
+                found = tried
+                break
+        else:
+            return tuple(found)
 
 
 @dataclass(frozen=True)

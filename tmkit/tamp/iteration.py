@@ -19,9 +19,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tmkit._support.elementary import norm
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import Fact, GroundAction, State
-from tmkit.pddl.validation import by_turns
+from tmkit.pddl.validation import by_turns, shared
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext, SearchLog, budget_growth
@@ -119,7 +120,21 @@ class PlanningIteration:
             if not self.context.options.arms_at_once:
                 return needed
             arms = [pddl_name(arm.name) for arm in self.context.manipulators]
+            if self.number < 2:  # later, as the planner has it
+                needed = shared(self.tree.problem, needed, arms, is_allowed=is_allowed, gain=self._gain)
             return by_turns(self.tree.problem, needed, arms, is_allowed=is_allowed)
+
+    def _gain(self, actions: Sequence[GroundAction], one: str, other: str) -> float:
+        """Return by how many metres what actions name is nearer to the base of the other arm, at the start."""
+        scene, q = self.context.scene, self.context.q
+        bases = {pddl_name(arm.name): arm.base for arm in self.context.manipulators}
+        named = {name for action in actions for name in action.arguments if name not in bases}
+        frames = [frame for frame in scene.frame_names if pddl_name(frame) in named]
+        own, others = (
+            [norm(scene.pose(bases[arm], relative_to=frame, q=q).translation) for frame in frames]
+            for arm in (one, other)
+        )
+        return round(sum(own) - sum(others), 6)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
         options, growth = self.context.options, budget_growth(self.number)
