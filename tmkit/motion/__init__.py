@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         region_surface as region_surface,
         support_surfaces as support_surfaces,
     )
+    from tmkit.motion.roadmap import Roadmap as Roadmap
     from tmkit.motion.timing import TimedPath as TimedPath, path_duration as path_duration, time_path as time_path
     from tmkit.motion.velocity_ik import (
         TwistJacobian as TwistJacobian, VelocityIkResult as VelocityIkResult, VelocityIkStatus as VelocityIkStatus,

@@ -1,0 +1,212 @@
+"""Roadmaps: paths over them are free in the version that is asked for, whatever it was before."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.typing import NDArray
+from support.blocks import blocks_scene, with_box
+from support.edited_arm import arm_with_things, edited, edits
+from support.effort import scaled_examples
+from support.gantry import JOINTS
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.graph import Box, Continuous, Revolute, SceneGraph, Sphere
+from tmkit.motion import CollisionWorld, PathResult, PathStatus, Roadmap, recheck_path, search_path
+
+ARM = ("base", "upper", "lower")
+HALF = np.pi / 2
+CORNERS = [(0, 0, 0, 0), (HALF, 0.6, 0.9, 0), (-HALF, 0.8, -0.4, 0), (2.5, -0.7, 1.2, 0.05), (0, 1.0, 0.4, 0.05)]
+
+
+def check(world: CollisionWorld, joints: tuple[str, ...], path: NDArray[np.float64]) -> None:
+    """Each motion of a path is proved free by the search, and passes the check at samples."""
+    for a, b in pairwise(path):
+        tries = [search_path(world, joints, start=p, goals=q, max_iterations=0) for p, q in ((a, b), (b, a))]
+        assert PathStatus.SOLVED in [one.status for one in tries]
+    assert recheck_path(world, path, resolution=0.003).is_ok
+
+
+@settings(max_examples=scaled_examples(1), deadline=None)
+@given(st.data())
+def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) -> None:
+    """After random edits, in old and new versions, between old and new ends, with other joints anywhere."""
+    margin, pair_margins = data.draw(st.sampled_from([0.0, 0.02])), {("lower", "cup"): 0.05, ("tip", "new"): 0.01}
+    options = {"movable": ["cup", "tray"], "margin": margin}
+    roadmap = Roadmap(ARM, pair_margins=pair_margins, **options)
+    scenes = [arm_with_things()]
+    for _ in range(data.draw(st.integers(2, 8))):
+        scene = data.draw(st.sampled_from(scenes[-3:]))
+        for edit in data.draw(st.lists(edits, max_size=2)):
+            scene = edited(scene, edit)
+        scenes.append(scene)
+        start, goal = data.draw(st.lists(st.sampled_from(CORNERS), min_size=2, max_size=2, unique=True))
+        found = roadmap.search(scene, start=start, goals=goal, max_iterations=100)
+        world = CollisionWorld(
+            scene, margin=margin, movable=[name for name in ("cup", "tray") if name in scene],
+            pair_margins={p: value for p, value in pair_margins.items() if p[0] in scene and p[1] in scene},
+        )  # fmt: skip
+        if found.status is not PathStatus.SOLVED:
+            new = search_path(world, ARM, start=start, goals=goal, max_iterations=100)
+            assert found.status is new.status
+            continue
+        assert found.path[0].tolist() == list(start)
+        assert found.path[-1, :3].tolist() == list(goal)[:3]
+        assert np.ptp(found.path[:, 3]) == 0.0
+        check(world, ARM, found.path)
+
+
+class Table:
+    """The gantry, whose hand goes around a wall across the table, and what stands in the way besides."""
+
+    def __init__(self) -> None:
+        self.scene = with_box(blocks_scene({}), "wall", (-0.5, -0.02, 0.0), (0.3, 0.02, 0.4))
+        self.start = self.scene.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "finger": 0.03})
+        self.goal = self.scene.configuration({"x": 0.0, "y": 0.3, "z": 0.6})
+        self.margins = {(name, "table"): -1.0 for name in ("wall", "block")}
+
+    def search(self, roadmap: Roadmap, scene: SceneGraph) -> PathResult:
+        """Search a path, and check it."""
+        found = roadmap.search(scene, start=self.start, goals=self.goal)
+        assert found.status is PathStatus.SOLVED
+        known = {pair: margin for pair, margin in self.margins.items() if pair[0] in scene}
+        check(CollisionWorld(scene, pair_margins=known), JOINTS, found.path)
+        return found
+
+    def across(self, path: NDArray[np.float64]) -> SceneGraph:
+        """Return the scene with a ball where the tool is halfway along a path."""
+        place = self.scene.pose("tool", q=(path[0] + path[1]) / 2).translation
+        return self.scene.add_frame("block", "world", pose=tk.Pose(place), shapes=[Sphere(0.03)])
+
+
+def test_a_path_is_used_again_until_something_is_in_its_way() -> None:
+    """A change elsewhere leaves the path as it is; one across it leads to another; without it the old one is back."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+    first = table.search(roadmap, table.scene)
+    assert first.iterations > 0
+    away = table.scene.add_frame("block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)])
+    again = table.search(roadmap, away)
+    assert again.iterations == 0
+    np.testing.assert_array_equal(again.path, first.path)
+    blocked = table.across(first.path)
+    around = table.search(roadmap, blocked)
+    assert not recheck_path(CollisionWorld(blocked, pair_margins=table.margins), first.path).is_ok
+    assert around.path.tobytes() != first.path.tobytes()
+    assert table.search(roadmap, blocked).iterations == 0
+    back = table.search(roadmap, table.scene)
+    assert back.iterations == 0
+    assert back.length <= first.length
+
+
+def test_a_joint_that_stays_elsewhere_is_a_change() -> None:
+    """The fingers, which are wider open than before, do not fit through a slot any more."""
+    slot = with_box(blocks_scene({}), "left", (-0.6, -0.02, 0.0), (-0.03, 0.02, 0.14))
+    slot = with_box(slot, "right", (0.03, -0.02, 0.0), (0.6, 0.02, 0.14))
+    slot = with_box(slot, "above", (-0.6, -0.02, 0.25), (0.6, 0.02, 0.9))
+    roadmap = Roadmap(JOINTS, pair_margins={(name, "table"): -1.0 for name in ("left", "right")})
+    beside = slot.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "turn": HALF, "finger": 0.01})
+    behind = slot.configuration({"x": 0.1, "y": 0.3}, base=beside)
+    first = roadmap.search(slot, start=beside, goals=behind)
+    assert first.status is PathStatus.SOLVED
+    assert len(first.path) > 2
+    wide = slot.configuration({"finger": 0.04}, base=beside)
+    assert roadmap.search(slot, start=wide, goals=behind, max_iterations=0).status is PathStatus.NO_PATH
+    assert roadmap.search(slot, start=beside, goals=behind, max_iterations=0).status is PathStatus.SOLVED
+
+
+def test_other_ends_join_the_roadmap() -> None:
+    """From beside the start to beside the goal, over the path that is known; the end is the goal to the last bit."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+    table.search(roadmap, table.scene)
+    table.start = table.scene.configuration({"x": 0.02, "y": -0.32}, base=table.start)
+    table.goal = table.scene.configuration({"x": -0.03, "y": 0.31}, base=table.goal)
+    found = table.search(roadmap, table.scene)
+    assert found.iterations == 0
+    assert found.path[-1, :4].tolist() == table.goal[:4].tolist()
+
+
+def test_the_same_queries_give_the_same_paths() -> None:
+    """Bit for bit, in a roadmap of its own."""
+    table = Table()
+    moved = table.across(table.search(Roadmap(JOINTS, pair_margins=table.margins), table.scene).path)
+
+    def paths() -> list[bytes]:
+        roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+        return [table.search(roadmap, scene).path.tobytes() for scene in (table.scene, moved, table.scene, moved)]
+
+    assert paths() == paths()
+
+
+def test_what_was_not_used_for_long_is_dropped() -> None:
+    """A roadmap does not grow beyond its size, and its paths stay right."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins, max_nodes=16)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        (x, away), (y, beyond) = rng.uniform([-0.4, 0.2], [0.2, 0.4], (2, 2))
+        table.start = table.scene.configuration({"x": x, "y": -away}, base=table.start)
+        table.goal = table.scene.configuration({"x": y, "y": beyond}, base=table.goal)
+        table.search(roadmap, table.scene)
+        assert len(roadmap) <= 16
+
+
+def test_one_of_several_goals_is_reached() -> None:
+    """Goals that are not free do not matter, and of those that are the nearer is reached over the roadmap."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+    goals = [table.scene.configuration({"y": 0.0, "z": 0.6}), table.goal]
+    for expected in (True, False):
+        found = roadmap.search(table.scene, start=table.start, goals=goals)
+        assert (found.iterations > 0) == expected
+        np.testing.assert_array_equal(found.path[-1, :4], table.goal[:4])
+
+
+def test_continuous_joints_are_the_same_after_whole_turns() -> None:
+    """A path is used again from a start that is turns away, and no motion goes the longer way round."""
+    scene = SceneGraph().add_frame("post", "world", pose=tk.Pose([0.5, 0.0, 0.3]), shapes=[Box([0.1, 0.1, 0.6])])
+    scene = scene.add_frame("turn", "world", joint=Continuous([0, 0, 1]))
+    scene = scene.add_frame("tilt", "turn", joint=Revolute([0, -1, 0], lower=-0.1, upper=1.3))
+    scene = scene.add_frame("rod", "tilt", pose=tk.Pose([0.3, 0.0, 0.1]), shapes=[Box([0.5, 0.04, 0.04])])
+    roadmap, world = Roadmap(("turn", "tilt")), CollisionWorld(scene)
+    goal = [1.2, 0.0]
+    first = roadmap.search(scene, start=[-1.3, 0.0], goals=goal)
+    assert first.iterations > 0
+    for turns in (-2, 0, 3):
+        start = [-1.3 + turns * 2 * np.pi, 0.0]
+        found = roadmap.search(scene, start=start, goals=goal)
+        check(world, ("turn", "tilt"), found.path)
+        assert found.path[0].tolist() == start
+        assert found.length <= first.length + 1e-9
+        assert abs((found.path[-1, 0] - 1.2) / (2 * np.pi) - turns) < 1e-9
+
+
+def test_ends_that_cannot_be_used_are_told_as_by_a_search() -> None:
+    """Collisions and limits have their status, and the roadmap stays as it was."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+    inside = table.scene.configuration({"y": 0.0, "z": 0.6})
+    assert roadmap.search(table.scene, start=inside, goals=table.goal).status is PathStatus.START_IN_COLLISION
+    assert roadmap.search(table.scene, start=table.start, goals=inside).status is PathStatus.GOAL_IN_COLLISION
+    outside = table.scene.configuration({"x": 9.0})
+    assert roadmap.search(table.scene, start=table.start, goals=outside).status is PathStatus.GOAL_OUT_OF_LIMITS
+    assert len(roadmap) == 0
+
+
+def test_mistakes_are_named() -> None:
+    """Scenes of other robots, numbers that are none, configurations of the wrong length."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+    table.search(roadmap, table.scene)
+    with pytest.raises(UnknownNameError, match="'x'"):
+        roadmap.search(arm_with_things(), start=[0.0] * 4, goals=[0.1] * 4)
+    with pytest.raises(ConfigurationError, match="start must hold 5 numbers"):
+        roadmap.search(table.scene, start=[0.0] * 3, goals=table.goal)
+    with pytest.raises(ConfigurationError, match="max_nodes must be at least 16, got 3"):
+        Roadmap(JOINTS, max_nodes=3)
+    table.search(roadmap, table.scene)
