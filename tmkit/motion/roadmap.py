@@ -27,6 +27,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
 _Array = NDArray[np.float64]
+_Margins = dict[tuple[str, str], float]
 _LEAST_NODES = 16
 _NEIGHBOURS = 6  # of a start or goal
 _MOST_GOALS = 8  # that are connected, the nearest to the start
@@ -43,6 +44,7 @@ class _Version:
     scene: SceneGraph
     rest: Mapping[str, float]  # values of the joints that stay
     moving: Collection[str]  # frames that move with the other joints
+    margins: _Margins
 
 
 @dataclass(eq=False)
@@ -86,8 +88,9 @@ class Roadmap:
         self._edges: list[dict[int, _Edge]] = [{} for _ in range(max_nodes)]
         self._nodes: dict[bytes, int] = {}  # by their keys; those that were on a path last are last
         self._last: list[int] = []  # nodes of the last path
+        self._is_blocked = False  # whether an edge ever was: there may be a shorter path than the last
         self._work = 0  # checks of the last search
-        self._version = _Version(SceneGraph(), {}, ())
+        self._version = _Version(SceneGraph(), {}, (), {})
         self._still: tuple[object, CollisionWorld] | None = None
 
     def __len__(self) -> int:
@@ -119,15 +122,14 @@ class Roadmap:
 
         Cost: where the last path between these ends is free, about a quarter of a search.
         """
-        world = CollisionWorld(
-            scene, movable=[name for name in self._movable if name in scene], margin=self._margin, level=self._level,
-            pair_margins=self._margins_of(scene),
-        )  # fmt: skip
+        margins = {(a, b): margin for (a, b), margin in self._pair_margins.items() if a in scene and b in scene}
+        movable = [name for name in self._movable if name in scene]
+        world = CollisionWorld(scene, movable=movable, margin=self._margin, pair_margins=margins, level=self._level)
         q, targets = plain_numbers(start, "start"), plain_numbers(goals, "goals")
         found = self._search(world, q, targets)
         if found.status not in (PathStatus.NO_PATH, PathStatus.SOLVED):
             return found
-        self._enter(world, q)
+        self._enter(world, q, margins)
         targets = np.atleast_2d(targets)
         if found.status is PathStatus.NO_PATH:
             path = self._over(targets[:, self._entries], shortcut_iterations)
@@ -148,7 +150,7 @@ class Roadmap:
 
     # --- versions ---
 
-    def _enter(self, world: CollisionWorld, q: _Array) -> None:
+    def _enter(self, world: CollisionWorld, q: _Array, margins: _Margins) -> None:
         """Go to a version of the scene."""
         scene, self._world, self._q = world.scene, world, np.array(q)
         names = scene.joint_names
@@ -157,11 +159,8 @@ class Roadmap:
         if self._version.rest != rest or self._version.scene != scene:
             moving, turning = _moved_by(scene, self.joints)
             self._turning = [self.joints.index(joint) for joint in turning]
-            self._version = _Version(scene, rest, moving)
-            self._changed: dict[_Version | None, CollisionWorld | None] = {None: world}
-
-    def _margins_of(self, scene: SceneGraph) -> dict[tuple[str, str], float]:
-        return {(a, b): margin for (a, b), margin in self._pair_margins.items() if a in scene and b in scene}
+            self._version = _Version(scene, rest, moving, margins)
+            self._changed: dict[_Version, CollisionWorld | None] = {}
 
     def _world_of_changes(self, before: _Version, now: _Version) -> CollisionWorld | None:
         """Return the world in which what was free in another version is to be proved; None if nothing is."""
@@ -178,12 +177,11 @@ class Roadmap:
 
     def _world_of_still(self, version: _Version) -> CollisionWorld:
         """Return the world without the shapes of what does not move, and without the pairs of what does."""
-        margins = self._margins_of(version.scene)
-        if self._still is None or self._still[0] != (version.moving, margins):
+        if self._still is None or self._still[0] != (version.moving, version.margins):
             bare = _only_shapes_of(version.scene, version.moving)
-            margins_now = margins | {(a, b): -inf for a, b, _ in CollisionWorld(bare, level=self._level).pairs}
-            world = CollisionWorld(bare, margin=self._margin, pair_margins=margins_now, level=self._level)
-            self._still = (version.moving, margins), world
+            margins = version.margins | {(a, b): -inf for a, b, _ in CollisionWorld(bare, level=self._level).pairs}
+            world = CollisionWorld(bare, margin=self._margin, pair_margins=margins, level=self._level)
+            self._still = (version.moving, version.margins), world
         return self._still[1]
 
     # --- paths ---
@@ -198,7 +196,8 @@ class Roadmap:
         for end in ends:  # the straight motion has been tried
             if end in self._edges[first]:
                 self._block(first, end)
-        route = self._last if [first, *ends] == [*self._last[:1], *self._last[-1:]] else self._shortest(first, ends)
+        is_known = not self._is_blocked and [first, *ends] == [*self._last[:1], *self._last[-1:]]
+        route = self._last if is_known else self._shortest(first, ends)
         for _ in range(_MOST_BLOCKED):
             if route is None:
                 return None
@@ -260,10 +259,11 @@ class Roadmap:
     def _is_free(self, edge: _Edge, a: _Array, b: _Array) -> bool:
         """Return whether an edge, from one configuration (n_joints,) to another, is free in this version."""
         if edge.version is not self._version:
-            before = edge.version if edge.is_free else None
-            if before not in self._changed:
-                self._changed[before] = self._world_of_changes(before, self._version)
-            world = self._changed[before]
+            world: CollisionWorld | None = self._world
+            if edge.version is not None and edge.is_free:
+                if edge.version not in self._changed:
+                    self._changed[edge.version] = self._world_of_changes(edge.version, self._version)
+                world = self._changed[edge.version]
             edge.is_free = world is None or self._search(world, a, b).status is PathStatus.SOLVED
             edge.version = self._version
         return edge.is_free
@@ -311,7 +311,9 @@ class Roadmap:
         """Mark an edge that is not free in this version, or drop it if it was on no path."""
         edge = self._edges[a][b]
         edge.version, edge.is_free = self._version, False
-        if not edge.settled:
+        if edge.settled:
+            self._is_blocked = True
+        else:
             del self._edges[a][b], self._edges[b][a]
             self._last = []
 

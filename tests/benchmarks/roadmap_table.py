@@ -1,0 +1,200 @@
+"""Second queries of a roadmap, in changed scenes, beside searches anew.
+
+Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots panda,fetch] [--problems 10] [--rounds 2]
+[--out docs/results/roadmap_results.md]``. RESOURCES is the folder of ``search_table.py``. Times are CPU times of calls
+from Python, the best of several rounds in which both take turns; each round begins with an empty roadmap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.motion_table import table
+from benchmarks.search_table import problems_of, robot_of
+from support.motion_scenes import ARM, NEVER, TIP, cubby_query, wall_query
+
+import tmkit as tk
+from tmkit.graph import Sphere
+from tmkit.motion import CollisionWorld, PathStatus, Roadmap, inverse_kinematics_solutions, recheck_path, search_path
+
+CHANGES = ("moved", "moved, other ends", "across")
+
+
+@dataclass
+class Setting:
+    """A query, with objects that may be moved."""
+
+    scene: tk.SceneGraph
+    joints: tuple[str, ...]
+    tool: str
+    start: NDArray[np.float64]
+    goal: NDArray[np.float64]
+    objects: list[str]
+    margins: dict[tuple[str, str], float]
+
+    def world(self, scene: tk.SceneGraph) -> CollisionWorld:
+        """Return the world of a version."""
+        return CollisionWorld(scene, pair_margins=self.margins)
+
+    def nearby(self, q: NDArray[np.float64], scenes: list[tk.SceneGraph], rng: Any) -> NDArray[np.float64]:
+        """Return a configuration near another, free in all versions; the same after 100 tries."""
+        entries = [self.scene.joint_names.index(joint) for joint in self.joints]
+        limits, worlds = self.scene.joint_limits[entries], [self.world(scene) for scene in scenes]
+        for _ in range(100):
+            near = q.copy()
+            near[entries] = np.clip(q[entries] + rng.normal(0.0, 0.1, len(entries)), *limits.T)
+            if not any(world.is_in_collision(near) for world in worlds):
+                return near
+        return q
+
+
+def mbm(robot: str, resources: Path, count: int) -> Iterator[tuple[str, list[Setting]]]:
+    """Read the sets of MotionBenchMaker for a robot."""
+    scene, arm = robot_of(robot, resources)
+    for folder in sorted((resources / robot / "problems").iterdir()):
+        found = []
+        for one in problems_of(folder, scene, arm, count):
+            things = [name for name in one.scene.frame_names if "/" in name and one.scene.shapes(name)]
+            found.append(Setting(one.scene, tuple(arm.joints), arm.tool, one.start, one.goals[0], things, {}))
+        yield folder.name, found
+
+
+def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
+    """Make queries in scenes of ours: blocks and a wall, a shelf behind it, tall blocks in the kitchen."""
+    rng = np.random.default_rng(0)
+    for name, query in (("blocks and a wall", wall_query()), ("shelf", cubby_query())):
+        blocks = [frame for frame in query.scene.frame_names if frame.startswith("block")]
+        known = {pair: margin for pair, margin in NEVER.items() if pair[1] in query.scene}  # what a foot stands on
+        one = Setting(query.scene, tuple(ARM), TIP, query.start, query.goal, blocks, known)
+        ends = [[one.nearby(q, [query.scene], rng) for q in (query.start, query.goal)] for _ in range(count)]
+        yield name, [replace(one, start=start, goal=goal) for start, goal in ends]
+    scene, arm = tk.load_scene("iiwa_kitchen", "kitchen_blocks4"), tk.load_manipulator("iiwa_flange")
+    ready, found = arm.ready_configuration(scene), []
+    while len(found) < count:
+        ends = []
+        while len(ends) < 2:
+            block = scene.local_pose(f"b{rng.integers(4)}").translation
+            place = block + rng.uniform([-0.12, -0.12, -0.05], [0.12, 0.12, 0.1])
+            ends += inverse_kinematics_solutions(
+                scene, arm.tool, target_pose=tk.Pose(place, [1.0, 0.0, 0.0, 0.0]), joints=arm.joints, q=ready, count=1,
+                world=CollisionWorld(scene), relative_to="floor",
+            ).configurations.tolist()  # fmt: skip
+        start, goal = np.array(ends)
+        if not CollisionWorld(scene).is_edge_free(start, goal):
+            things = ["b0", "b1", "b2", "b3"]
+            found.append(Setting(scene, tuple(arm.joints), arm.tool, start, goal, things, {}))
+    yield "kitchen", found
+
+
+def changed(one: Setting, how: str, path: NDArray[np.float64], rng: Any) -> tk.SceneGraph:
+    """Return the scene with an object moved by up to 10 cm along each axis, or with a ball on the path."""
+    scene = one.scene
+    if how == "across":
+        at = int(rng.integers(len(path) - 1))
+        place = scene.pose(one.tool, relative_to=scene.root(one.tool), q=path[at : at + 2].mean(axis=0))
+        return scene.add_frame("ball", scene.root(one.tool), pose=tk.Pose(place.translation), shapes=[Sphere(0.03)])
+    thing = one.objects[int(rng.integers(len(one.objects)))]
+    return scene.set_pose(thing, tk.Pose(rng.uniform(-0.1, 0.1, 3)) @ scene.local_pose(thing))
+
+
+def measure(one: Setting, how: str, rounds: int, rng: Any) -> list[float] | None:
+    """Return ms of the first search, of one anew, of the second; length ratio, whether known, whether valid."""
+
+    def anew(scene: tk.SceneGraph, start: Any, goal: Any) -> Any:
+        return search_path(one.world(scene), one.joints, start=start, goals=goal)
+
+    first = anew(one.scene, one.start, one.goal)
+    if first.status is not PathStatus.SOLVED:
+        return None
+    scene = changed(one, how, first.path, rng)
+    start, goal = one.start, one.goal
+    if "ends" in how:
+        start, goal = (one.nearby(q, [one.scene, scene], rng) for q in (start, goal))
+    new = anew(scene, start, goal)
+    if new.status is not PathStatus.SOLVED:
+        return None
+    best = [np.inf] * 3
+    for _ in range(rounds):
+        roadmap = Roadmap(one.joints, pair_margins=one.margins)
+        roadmap.search(one.scene, start=one.start, goals=one.goal)
+        second = partial(roadmap.search, scene, start=start, goals=goal)
+        runs = (partial(anew, one.scene, one.start, one.goal), partial(anew, scene, start, goal), second)
+        for i, run in enumerate(runs):
+            began = time.process_time()
+            found = run()
+            best[i] = min(best[i], 1e3 * (time.process_time() - began))
+    valid = recheck_path(one.world(scene), found.path, resolution=0.003, tool_frame=one.tool).is_ok
+    return [*best, found.length / new.length, found.iterations == 0, valid]
+
+
+def main() -> None:
+    """Print the table, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("resources", type=Path)
+    parser.add_argument("--robots", default="panda,fetch")
+    parser.add_argument("--problems", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=None)
+    arguments = parser.parse_args()
+    sets = list(built_in(arguments.problems))
+    for robot in arguments.robots.split(","):
+        sets += mbm(robot, arguments.resources, arguments.problems)
+    text = HEAD
+    for how in CHANGES:
+        lines, ratios = [], []
+        for name, settings in sets:
+            rngs = map(np.random.default_rng, range(len(settings)))
+            rows = [measure(one, how, arguments.rounds, rng) for one, rng in zip(settings, rngs, strict=True)]
+            rows = [row for row in rows if row is not None]
+            if not rows:
+                continue
+            first, new, second, longer, known, valid = np.transpose(rows)
+            ratios.append([np.median(second) / np.median(first), np.median(second) / np.median(new)])
+            lines.append([
+                name, *(f"{np.median(column):.2f}" for column in (first, new, second)),
+                *(f"{ratio:.2f}" for ratio in ratios[-1]), f"{int(known.sum())} of {len(rows)}", f"{longer.mean():.2f}",
+                f"{int(valid.sum())} of {len(rows)}",
+            ])  # fmt: skip
+            print(how, *lines[-1], sep=" | ", file=sys.stderr, flush=True)
+        middle = [f"{ratio:.2f}" for ratio in np.median(ratios, axis=0)]
+        lines.append(["*median of the sets*", "", "", "", *middle, "", "", ""])
+        head = ["set", "first, ms", "anew, ms", "second, ms", "to first", "to anew", "known", "length", "valid"]
+        text += "\n".join(["", f"## {TITLES[how]}", "", *table(head, lines)]) + "\n"
+    if arguments.out is None:
+        print(text)
+    else:
+        arguments.out.write_text(text, encoding="utf-8")
+
+
+HEAD = """# Roadmaps in changed scenes
+
+CPU times of calls from Python on one core of a shared machine, medians over the queries of a set, each the best of two
+rounds that take turns; made by `python tests/benchmarks/roadmap_table.py RESOURCES`, with the folder of
+[](search_results.md). Collision worlds are included. *First*: `search_path` in the scene as it is. *Anew*:
+`search_path` in the changed scene. *Second*: {class}`~tmkit.motion.Roadmap` in the changed scene, with the first path
+in it. *Known*: answered without a new search. *Length*: mean ratio to the path anew. *Valid*: by `recheck_path` at
+0.003 rad and 1 mm of tool travel. A Panda with ten blocks and a wall, or a shelf behind it; a KUKA iiwa among tall
+blocks of the kitchen; MotionBenchMaker's sets, with the first 10 problems of each.
+"""
+
+TITLES = {
+    "moved": "An object is moved by up to 10 cm along each axis",
+    "moved, other ends": "The same, and both ends differ by 0.1 rad in each joint (standard deviation)",
+    "across": "A ball of 3 cm is put where the tool was on the first path",
+}
+
+
+if __name__ == "__main__":
+    main()
