@@ -1,8 +1,9 @@
 """Second queries of a roadmap, in changed scenes, beside searches anew.
 
-Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots panda,fetch] [--problems 10] [--rounds 2]
-[--out docs/results/roadmap_results.md]``. RESOURCES is the folder of ``search_table.py``. Times are CPU times of calls
-from Python, the best of several rounds in which both take turns; each round begins with an empty roadmap.
+Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots built-in,panda,fetch] [--problems 10]
+[--rounds 2] [--out docs/results/roadmap_results.md]``. RESOURCES is the folder of ``search_table.py``. Times are CPU
+times of calls from Python, the best of several rounds in which both take turns; each round begins with an empty
+roadmap.
 """
 
 from __future__ import annotations
@@ -143,14 +144,15 @@ def main() -> None:
     """Print the table, or write it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("resources", type=Path)
-    parser.add_argument("--robots", default="panda,fetch")
+    parser.add_argument("--robots", default="built-in,panda")
     parser.add_argument("--problems", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--out", type=Path, default=None)
     arguments = parser.parse_args()
-    sets = list(built_in(arguments.problems))
+    sets: list[tuple[str, list[Setting]]] = []
     for robot in arguments.robots.split(","):
-        sets += mbm(robot, arguments.resources, arguments.problems)
+        ours = robot == "built-in"
+        sets += built_in(arguments.problems) if ours else mbm(robot, arguments.resources, arguments.problems)
     text = HEAD
     for how in CHANGES:
         lines, ratios = [], []
