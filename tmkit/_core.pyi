@@ -671,15 +671,15 @@ class Shape:
             ShapeError: a point cloud, whose balls may overlap.
         """
 
+    def __copy__(self) -> Shape: ...
+
+    def __deepcopy__(self, memo: object) -> Shape: ...
+
     def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int: ...
 
     def __repr__(self) -> str: ...
-
-    def __copy__(self) -> Shape: ...
-
-    def __deepcopy__(self, memo: object) -> Shape: ...
 
     def __getstate__(self) -> tuple[object, ...]: ...
 
@@ -3987,6 +3987,24 @@ class SceneArrays:
             UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
 
+def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | None:
+    """
+    Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+
+    Args:
+        scene: the scene.
+        a: a frame.
+        b: another frame of the same tree.
+
+    Returns:
+        The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
+        None where no edge between the frames has stamped poses.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+
 def joint_gaussian(scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[Pose, ...], numpy.typing.NDArray[numpy.float64]]:
     """
     Return several relative poses with the covariance of all their errors together.
@@ -4076,24 +4094,6 @@ def twist_noise(scene: SceneArrays, frame: str) -> EdgeNoise | None:
 
     Raises:
         UnknownNameError: no such frame.
-    """
-
-def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | None:
-    """
-    Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
-
-    Args:
-        scene: the scene.
-        a: a frame.
-        b: another frame of the same tree.
-
-    Returns:
-        The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
-        None where no edge between the frames has stamped poses.
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
     """
 
 class Contact:

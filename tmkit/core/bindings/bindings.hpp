@@ -42,23 +42,15 @@ namespace tmkit::bindings {
 
 using namespace nb::literals;  // "name"_a: an argument of that name
 
-// What Python registers with the core at import: exception classes, and functions written above the core, which imports
-// no module of the package and names none.
-struct Registered {
-    nb::object errors;          // exception classes by name
-    nb::object argument_error;  // (function, positional, keywords) -> the error of a call that fits no signature
-    nb::object result;          // the class whose functions are the methods that all results have
-    nb::object tree_html;
-    nb::object attribute_map, attribute_text;  // JSON text -> immutable map, and a JSON value -> its text
-    nb::object from_bytes;                     // numpy.frombuffer, once it was called
-};
+// What Python registers with the core at import, which imports no module of the package and names none: exception
+// classes by name; (function, positional, keywords) -> the error of a call that fits no signature; the class whose
+// functions are the methods that all results have; JSON text -> immutable map, and a JSON value -> its text.
+enum class Registered { errors, argument_error, result, tree_html, attribute_map, attribute_text };
 
-// Null before the module is initialised, and after it is cleared at exit.
-const Registered* registered();
-
-// Returns a registered function, owned: its call may register another. Throws std::runtime_error where Python
-// registered none.
-nb::object registered_function(nb::object Registered::* function);
+// A registered object, owned, since a call of it may register another. Invalid where Python registered none, before the
+// module is initialised and after it is cleared at exit; `registered_function` throws std::runtime_error then.
+nb::object registered(Registered what);
+nb::object registered_function(Registered function);
 
 // An argument that is any sequence or array of numbers; shown to type checkers as numpy.typing.ArrayLike.
 struct ArrayArgument {
@@ -217,14 +209,19 @@ inline PoseNumbers numbers_of(const Pose& pose) {
 inline Pose pose_of(const double* v) { return Pose::checked({v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}); }
 inline void write_pose(double* row, const Pose& pose) { std::ranges::copy(numbers_of(pose), row); }
 
-// A configuration argument: checked against the number of joints; nullptr when it is None.
-struct ConfigurationArgument {
-    ConfigurationArgument(const OptionalArray& q, const SceneGraph& scene, const char* what = "q") {
+// A configuration argument, checked against the number of joints. For scenes: nullptr when it is None; for arrays the
+// present configuration is meant then.
+template <class Scene> struct Given {
+    Given(const OptionalArray& q, const Scene& scene, const char* what = "q") {
         if (q) held.emplace(*q, what, [&] { return scene.joint_count(); });
     }
-    const double* get() const { return held ? held->numbers().data() : nullptr; }
+    auto get() const {
+        if constexpr (std::is_same_v<Scene, SceneGraph>) return held ? held->numbers().data() : nullptr;
+        else return held ? SceneArrays::Configuration(held->numbers()) : std::nullopt;
+    }
     std::optional<HeldVector> held;
 };
+using ConfigurationArgument = Given<SceneGraph>;
 
 // The frame that a pose is relative to: the given one, or the root of the frame's tree.
 inline std::string_view reference_frame(const SceneGraph& scene, std::string_view frame,
@@ -262,11 +259,13 @@ template <class Value> bool equals(const Value& a, nb::handle b) {
     return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
 }
 
-// Equality of an immutable value, its hash by what `key` gives of it, and its text.
+// Equality of an immutable value, its hash by what `key` gives of it (a number of less than 63 bits: as it is), its
+// text.
 template <class Value, class Key, class Text> void bind_value(nb::class_<Value>& cls, Key key, Text text) {
     cls.def("__eq__", &equals<Value>, "other"_a.none())
         .def("__hash__", [key](const Value& value) {
-        return nb::hash(key(value));
+        if constexpr (std::is_integral_v<decltype(key(value))>) return static_cast<Py_hash_t>(key(value));
+        else return nb::hash(key(value));
     }).def("__repr__", text);
 }
 
@@ -322,7 +321,6 @@ inline std::string capitalised(std::string name) {
 }
 
 void bind_registered(nb::module_& m);
-void bind_errors(nb::module_& m);
 // A symmetric positive semi-definite (6, 6) argument, and such an answer.
 Covariance read_covariance(const ArrayArgument& matrix, std::string_view what);
 ReadOnlyArray covariance_array(const Covariance& covariance);
@@ -334,7 +332,6 @@ void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);
 template <class Scene> void bind_pose_queries(nb::class_<Scene>& cls);
 void bind_scene_functions(nb::module_& m);
-void bind_structure_functions(nb::module_& m);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);

@@ -12,7 +12,6 @@
 #define WRONG_LENGTH "\n\nRaises:\n    ConfigurationError: the wrong length, or non-finite numbers."
 #define WRONG_BATCH "\n\nRaises:\n    ConfigurationError: the wrong shape, non-finite numbers, or no thread."
 namespace tmkit::bindings {
-
 namespace {
 
 // A contact with names instead of numbers.
@@ -124,11 +123,9 @@ std::vector<std::vector<NamedContact>> contacts_batch(const CollisionWorld& worl
 
 // The frame of a name, or the frames of the body of that name when no frame has it.
 std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::string& name) {
-    const Layout& layout = scene.layout();
     std::vector<std::int32_t> frames;
-    if (!scene.find(name))
-        for (std::size_t frame = 0; frame < layout.size(); ++frame)
-            if (scene.body(layout.body[frame]).name->text == name) frames.push_back(static_cast<std::int32_t>(frame));
+    if (!scene.find(name) && scene.has_body(name))
+        for (const FrameId frame : scene.frames_of_body(name)) frames.push_back(scene.layout().index_of(frame));
     if (frames.empty()) frames.push_back(scene.frame_number(name));
     return frames;
 }

@@ -81,21 +81,8 @@ template <class Self> Text text_for(std::string_view text) {
     }
 }
 
-// A configuration that an argument may give; without one, the present configuration is meant.
-struct GivenConfiguration {
-    GivenConfiguration(const OptionalArray& q, const SceneArrays& arrays, const char* what = "q") {
-        if (!q) return;
-        held.emplace(*q, what, [&] { return arrays.joint_count(); });
-        configuration = held->numbers();
-    }
-    const SceneArrays::Configuration& get() const { return configuration; }
-    std::optional<HeldVector> held;
-    SceneArrays::Configuration configuration;
-};
-// The configuration as scenes and arrays take it.
 template <class Scene>
-using At = std::conditional_t<std::is_same_v<std::remove_cvref_t<Scene>, SceneArrays>, GivenConfiguration,
-                              ConfigurationArgument>;
+using At = Given<std::conditional_t<std::is_same_v<std::remove_cvref_t<Scene>, SceneArrays>, SceneArrays, SceneGraph>>;
 
 // A covariance that is given: a source of its own, called after the edge. Null when there is none.
 Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view parent);

@@ -8,7 +8,6 @@ NB_MODULE(_core, m) {
           "Report objects that outlive the interpreter, for tests.");
     using namespace tmkit::bindings;
     bind_registered(m);
-    bind_errors(m);
     bind_elementary(m);
     bind_pose(m);
     bind_gaussian_pose(m);
@@ -23,7 +22,6 @@ NB_MODULE(_core, m) {
     bind_kinematics(m);
     bind_scene_arrays(m);
     bind_scene_functions(m);
-    bind_structure_functions(m);
     bind_collision_world(m);
     bind_inverse_kinematics(m);
     bind_path_search(m);

@@ -65,7 +65,7 @@ template <class Status> std::string status_name(Status status) {
 template <class T> nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
     using PlainValues = nb::typed<nb::dict, nb::str, nb::any>;
     static const auto call = [](nb::handle_t<T> self, const char* method) {
-        return registered_function(&Registered::result).attr(method)(self);
+        return registered_function(Registered::result).attr(method)(self);
     };
     nb::class_<T> bound(m, name, nb::is_weak_referenceable(), doc);
     bound

@@ -1,5 +1,6 @@
-// Poses and twists between frames: each query is bound once, for scenes and for arrays.
+// Poses and twists between frames, each query bound once for scenes and for arrays; errors, samples; Kinematics.
 #include "edits.hpp"
+#include "tmkit/kinematics.hpp"
 #include "tmkit/scene_gaussian.hpp"
 
 #define POSE_FRAMES                                                                                                  \
@@ -119,5 +120,203 @@ template <class Scene> void bind_pose_queries(nb::class_<Scene>& cls) {
 }
 template void bind_pose_queries(nb::class_<SceneGraph>& cls);
 template void bind_pose_queries(nb::class_<SceneArrays>& cls);
+
+// --- scenes at a configuration ---------------------------------------------------------------------------------------
+
+namespace {
+
+void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
+    cls.def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
+        .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q()); },
+                     "(n_joints,) configuration, read-only.")
+        .def_prop_ro("qd",
+                     [](const Kinematics& k) -> std::optional<ReadOnlyArray> {
+        if (k.qd().size() != k.q().size()) return std::nullopt;
+        return make_array(k.qd());
+    }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
+        .def_prop_ro("poses", [](const Kinematics& k) {
+        std::vector<double> rows(7 * k.size());
+        for (std::size_t frame = 0; frame < k.size(); ++frame)
+            write_pose(&rows[7 * frame], k.pose(static_cast<std::int32_t>(frame)));
+        return make_rows(std::move(rows), 7);
+    }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.");
+    cls.def("pose",
+            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
+        return in_range(relative_to ? k.pose(frame, *relative_to) : k.pose(frame));
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
+            R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
+
+Args:)" POSE_ARGS NO_PATH)
+        .def("jacobian",
+             [](const Kinematics& k, std::string_view frame, const OptionalArray& point, const OptionalName& axes) {
+        return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
+                          {6, k.q().size()});
+    }, "frame"_a, nb::kw_only(), "point"_a = nb::none(), "axes"_a = nb::none(),
+             R"(Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
+
+``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
+
+Args:
+    frame: the frame that carries the point.
+    point: (3,) metres, in coordinates of the frame; its origin if omitted.
+    axes: the frame in whose axes the rows are expressed; the root if omitted.)" NO_FRAME R"(
+    DisconnectedError: ``axes`` is in another tree.)");
+}
+
+}  // namespace
+
+void bind_kinematics(nb::module_& m) {
+    nb::class_<Kinematics> cls(m, "Kinematics", nb::is_weak_referenceable(),
+                               R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+
+Made by ``scene.at(q)``. Immutable.)");
+    bind_kinematics_poses(cls);
+    cls.def("twist",
+            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to, const OptionalName& axes) {
+        if (k.qd().size() != k.q().size())
+            throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
+        const SceneGraph& scene = k.scene();
+        const std::string_view from = reference_frame(scene, frame, relative_to);
+        return make_array(k.twist(frame, from, axes ? *axes : from));
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
+            R"(Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
+
+Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed
+and free edges do not. With t twist edges on the way O(t depth).
+
+Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
+``(frame|its body, body of relative_to, [axes])``.
+
+Args:
+    frame: the frame whose body moves, and whose origin is the point.
+    relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+    axes: the frame in whose axes the numbers are; ``relative_to`` if omitted, ``frame`` for the body-fixed twist.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
+    SceneError: twist edges lead over an edge on the way, and do not say how that moves.)")
+        .def("__repr__",
+             [](const Kinematics& k) { return formatted("Kinematics({} frames, {} joints)", k.size(), k.q().size()); });
+}
+
+// --- errors of poses and samples -------------------------------------------------------------------------------------
+
+namespace {
+
+void bind_stamp_queries(nb::module_& m) {
+    m.def("common_stamps",
+          [](const SceneGraph& s, std::string_view a, std::string_view b) {
+        const auto found = s.common_stamps(a, b);
+        return found ? std::optional(std::pair((*found)[0], (*found)[1])) : std::nullopt;
+    }, "scene"_a, "a"_a, "b"_a,
+          R"(Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+
+Args:
+    scene: the scene.
+    a: a frame.
+    b: another frame of the same tree.
+
+Returns:
+    The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
+    None where no edge between the frames has stamped poses.)" NO_PATH);
+}
+
+void bind_error_queries(nb::module_& m) {
+    m.def(
+        "joint_gaussian",
+        [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs, const OptionalArray& q) {
+        JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
+        for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
+        const std::size_t n = 6 * pairs.size();
+        return std::pair{tuple_of(joint.means), make_array(std::move(joint.covariance), {n, n})};
+    }, "scene"_a, "pairs"_a, nb::kw_only(), "q"_a = nb::none(),
+        R"(Return several relative poses with the covariance of all their errors together.
+
+Args:
+    scene: the scene.
+    pairs: (frame, relative_to) of each.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
+
+Returns:
+    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.)" NO_POSE);
+    m.def("path_noise",
+          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
+        return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
+                                        ConfigurationArgument(q, s).get())
+                                 .edge());
+    }, "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+          R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+
+Args:
+    scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
+
+Returns:
+    The error of relative_to_from_frame, in the axes of the frame.)" NO_POSE);
+}
+
+void bind_sampling_queries(nb::module_& m) {
+    m.def("sample_poses",
+          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, std::size_t count,
+             std::uint64_t seed, const OptionalArray& q) {
+        const ConfigurationArgument configuration(q, s);
+        std::vector<double> rows;
+        const std::string to(frame), from(reference_frame(s, frame, relative_to));
+        {
+            nb::gil_scoped_release release;
+            const std::vector<Pose> poses = sample_poses(s, to, from, configuration.get(), count, seed);
+            rows.resize(7 * poses.size());
+            for (std::size_t i = 0; i < poses.size(); ++i) write_pose(&rows[7 * i], poses[i]);
+        }
+        return make_rows(std::move(rows), 7);
+    },
+          "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "count"_a, "seed"_a, "q"_a = nb::none(),
+          R"(Return poses drawn from the errors of the edges. O(count * path).
+
+Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+
+Args:
+    scene: the scene.)" POSE_ARGS R"(
+    count: how many samples.
+    seed: of the random numbers; the same seed gives the same poses.)" Q_ON_PATH R"(
+
+Returns:
+    (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_POSE)
+        .def("innovation",
+             [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
+        SceneEdit edit(s);
+        return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
+    }, "scene"_a, "measurement"_a, nb::kw_only(), "q"_a = nb::none(),
+             R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
+
+Args:
+    scene: the scene.
+    measurement: the measured pose, position, bearing or range.
+    q: (n_joints,) configuration measured at, radians or metres; optional when no joint is on the path.)" NO_POSE);
+}
+
+template <class Scene> void bind_twist_functions(nb::module_& m, auto&& noise) {
+    m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
+          "scene"_a, "frame"_a,
+          R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+
+Args:
+    scene: the scene; or its arrays, for the writer.
+    frame: the frame.)" NO_FRAME);
+}
+
+}  // namespace
+
+void bind_scene_functions(nb::module_& m) {
+    bind_stamp_queries(m);
+    bind_error_queries(m);
+    bind_sampling_queries(m);
+    bind_twist_functions<SceneGraph>(m, [](const SceneGraph& s, std::string_view frame) {
+        return Ref<const EdgeNoise>(s.record(frame).twist_noise());
+    });
+    bind_twist_functions<SceneArrays>(
+        m, [](const SceneArrays& s, std::string_view frame) { return Ref<const EdgeNoise>(s.twist_noise(frame)); });
+}
 
 }  // namespace tmkit::bindings

@@ -1,4 +1,7 @@
+// What Python registers with the core, and how errors of the core, and of nanobind about arguments, become Python's.
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -8,25 +11,21 @@
 namespace tmkit::bindings {
 namespace {
 
-constexpr std::array<std::pair<const char*, nb::object Registered::*>, 6> entries{{
-    {"errors", &Registered::errors},
-    {"argument_error", &Registered::argument_error},
-    {"result", &Registered::result},
-    {"tree_html", &Registered::tree_html},
-    {"attribute_map", &Registered::attribute_map},
-    {"attribute_text", &Registered::attribute_text},
-}};
+constexpr std::array names{"errors", "argument_error", "result", "tree_html", "attribute_map", "attribute_text"};
+static_assert(names.size() == static_cast<std::size_t>(Registered::attribute_text) + 1);
 
-Registered* present = nullptr;
-
-nb::object Registered::* entry_named(const std::string& name) {
-    for (const auto& [known, entry] : entries)
-        if (name == known) return entry;
-    throw nb::key_error(name.c_str());
-}
+struct Objects {
+    std::array<nb::object, names.size()> registered;
+    nb::object from_bytes;  // numpy.frombuffer, once it was called
+};
+Objects* present = nullptr;  // before the module is initialised, and after it is cleared at exit
 
 void register_objects(const nb::kwargs& objects) {
-    for (const auto& [name, object] : objects) present->*entry_named(nb::cast<std::string>(name)) = nb::borrow(object);
+    for (const auto& [name, object] : objects) {
+        const auto at = std::find(names.begin(), names.end(), nb::cast<std::string>(name));
+        if (at == names.end()) throw nb::key_error(nb::str(name).c_str());
+        present->registered[static_cast<std::size_t>(at - names.begin())] = nb::borrow(object);
+    }
 }
 
 // By ErrorKind.
@@ -36,28 +35,27 @@ constexpr const char* class_names[] = {"SceneError",         "ShapeError",      
                                        "StampError",         "PickledStateError",  "NumberOverflowError"};
 static_assert(std::size(class_names) == static_cast<std::size_t>(ErrorKind::overflow) + 1);
 
-nb::object as_object(std::monostate) { return nb::none(); }
-
-template <class Fact> nb::object as_object(const Fact& fact) { return nb::cast(fact); }
-
 void raise_in_python(const Error& error) {
-    if (!registered() || !registered()->errors.is_valid()) return PyErr_SetString(PyExc_RuntimeError, error.what());
-    const nb::object type = registered()->errors[class_names[static_cast<std::size_t>(error.kind())]];
+    const nb::object errors = registered(Registered::errors);
+    if (!errors.is_valid()) return PyErr_SetString(PyExc_RuntimeError, error.what());
+    const nb::object type = errors[class_names[static_cast<std::size_t>(error.kind())]];
     nb::dict facts;
-    for (const auto& [name, value] : error.facts())
-        std::visit([&](const auto& fact) { facts[name.c_str()] = as_object(fact); }, value);
+    for (const auto& [name, value] : error.facts()) facts[name.c_str()] = nb::cast(value);
     const nb::object made = type(error.what(), **facts);
     PyErr_SetObject(type.ptr(), made.ptr());
 }
 
 }  // namespace
 
-const Registered* registered() { return present; }
+nb::object registered(Registered what) {
+    return present ? present->registered[static_cast<std::size_t>(what)] : nb::object();
+}
 
-nb::object registered_function(nb::object Registered::* function) {
-    if (!present || !(present->*function).is_valid())
+nb::object registered_function(Registered function) {
+    const nb::object found = registered(function);
+    if (!found.is_valid())
         throw std::runtime_error("the Python part of tmkit is not imported, or the interpreter is ending");
-    return present->*function;
+    return found;
 }
 
 nb::object small_array(std::span<const double> numbers) {
@@ -69,17 +67,14 @@ nb::object small_array(std::span<const double> numbers) {
 
 // The module owns what is registered: a module is cleared before the interpreter ends, so nothing outlives it.
 void bind_registered(nb::module_& m) {
-    present = new Registered;
+    present = new Objects;
     m.attr("_registered") = nb::capsule(present, [](void* owned) noexcept {
         present = nullptr;
-        delete static_cast<Registered*>(owned);
+        delete static_cast<Objects*>(owned);
     });
     m.def("_register", &register_objects, "objects"_a,
           "Register Python objects with the core by name: exception classes and functions written above it.");
-}
-
-// The one place where an error of the core becomes a Python exception, of the class that is registered for its kind.
-void bind_errors(nb::module_&) {
+    // The one place where an error of the core becomes a Python exception, of the class registered for its kind.
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {
             std::rethrow_exception(pointer);
@@ -88,5 +83,92 @@ void bind_errors(nb::module_&) {
         }
     });
 }
+
+// --- arguments of a wrong type, in the words of the API --------------------------------------------------------------
+
+// nanobind reports a call that fits no overload with every signature of the function and the types that it was called
+// with. Here each bound function gets a vectorcall of our own around nanobind's: on that one error it passes the call
+// to the registered argument_error, which finds the argument that does not fit. A call that succeeds pays for one
+// comparison. nanobind has a handful of vectorcall functions, chosen by the shape of a signature; each gets a wrapper
+// of its own, so that no look-up is needed to find the original.
+
+namespace {
+
+constexpr std::size_t kinds = 16;  // nanobind 3.0 has seven
+std::array<vectorcallfunc, kinds> originals{};
+
+// The error that is set, if it is nanobind's about arguments; it stays set otherwise.
+bool take_mismatch() {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+    nb::python_error error;
+    const nb::str text(error.value());
+    const bool found = std::strstr(text.c_str(), "(): incompatible function arguments. The following argument types");
+    if (!found) error.restore();
+    return found;
+}
+
+void explain(PyObject* function, PyObject* const* args, std::size_t count, PyObject* names) noexcept {
+    const nb::object argument_error = registered(Registered::argument_error);
+    if (!argument_error.is_valid()) return;
+    try {
+        if (!take_mismatch()) return;
+        nb::list positional;
+        // the first argument of a constructor is an object that does not exist yet
+        const bool constructs = nb::borrow(function).attr("__name__").equal(nb::str("__init__"));
+        for (std::size_t i = 0; i < count; ++i)
+            positional.append(constructs && i == 0 ? nb::none() : nb::borrow(args[i]));
+        nb::dict keywords;
+        if (names)
+            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
+                keywords[nb::borrow(PyTuple_GET_ITEM(names, i))] =
+                    nb::borrow(args[count + static_cast<std::size_t>(i)]);
+        const nb::object error = argument_error(nb::borrow(function), positional, keywords);
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
+    }
+}
+
+template <std::size_t kind>
+PyObject* explained(PyObject* function, PyObject* const* args, std::size_t flags, PyObject* names) {
+    PyObject* result = originals[kind](function, args, flags, names);
+    if (!result) [[unlikely]]
+        // nanobind hands flags of its own down in the upper half of the count
+        explain(function, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags) & 0xffff'ffff), names);
+    return result;
+}
+
+template <std::size_t... kind> constexpr std::array<vectorcallfunc, kinds> make_wrappers(std::index_sequence<kind...>) {
+    return {explained<kind>...};
+}
+constexpr auto wrappers = make_wrappers(std::make_index_sequence<kinds>());
+
+void wrap(nb::handle function) {
+    PyTypeObject* type = Py_TYPE(function.ptr());
+    auto* slot =
+        reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function.ptr()) + type->tp_vectorcall_offset);
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+        if (*slot == wrappers[kind]) return;  // a name for a function that has another one
+        if (!originals[kind]) originals[kind] = *slot;
+        if (originals[kind] == *slot) {
+            *slot = wrappers[kind];
+            return;
+        }
+    }
+}
+
+void wrap_all(nb::handle names) {
+    for (nb::handle entry : nb::steal<nb::list>(PyMapping_Values(names.ptr()))) {
+        const char* type = Py_TYPE(entry.ptr())->tp_name;
+        if (!std::strcmp(type, "nanobind.nb_func") || !std::strcmp(type, "nanobind.nb_method")) wrap(entry);
+        else if (nb::isinstance<nb::type_object>(entry)) wrap_all(entry.attr("__dict__"));
+    }
+}
+
+}  // namespace
+
+void bind_argument_errors(nb::module_& m) { wrap_all(m.attr("__dict__")); }
 
 }  // namespace tmkit::bindings

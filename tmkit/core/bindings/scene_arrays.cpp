@@ -86,8 +86,8 @@ void bind_arrays_motion(nb::class_<SceneArrays>& cls) {
     cls.def("twist",
             [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to, const OptionalName& at,
                const OptionalName& axes, const OptionalArray& q, const OptionalArray& qd) {
-        return make_array(self.related_twist(frame, relative_to, at, axes, GivenConfiguration(q, self).get(),
-                                             GivenConfiguration(qd, self, "qd").get()));
+        return make_array(
+            self.related_twist(frame, relative_to, at, axes, Given(q, self).get(), Given(qd, self, "qd").get()));
     },
             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "at"_a = nb::none(), "axes"_a = nb::none(),
             "q"_a = nb::none(), "qd"_a = nb::none(),

@@ -1,8 +1,13 @@
 #include "tmkit/scene_graph.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
 #include "edits.hpp"
 #include "state.hpp"
 #include "tmkit/scene_difference.hpp"
+#include "tmkit/scene_edit.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -93,6 +98,164 @@ Args:
 
 Returns:
     The difference; ``a.apply(diff(a, b)) == b``.)");
+}
+
+// --- what pickle keeps of a scene, and how it is read back -----------------------------------------------------------
+
+constexpr int scene_format = 9;  // of what is written and read
+
+// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source
+// are written once however many frames hold them.
+nb::tuple scene_state(const SceneGraph& scene) {
+    nb::list shapes, frames, allowed;
+    std::unordered_map<const Shape*, std::size_t> places;
+    const auto attached_state = [&](const FrameSpecification& frame) {
+        nb::list attached;
+        for (const AttachedShape& a : frame.shapes) {
+            const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
+            if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
+            attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision,
+                                           a.friction, a.level ? nb::cast(name_of(*a.level)) : nb::none(), a.stamp));
+        }
+        return attached;
+    };
+    nb::list sources;
+    std::unordered_map<const NoiseSource*, std::size_t> numbers;
+    const auto noise_state = [&](const EdgeNoise* noise) -> nb::object {
+        if (!noise) return nb::none();
+        nb::list terms;
+        for (const NoiseTerm& term : noise->terms) {
+            const auto [number, is_new] = numbers.emplace(term.source.get(), numbers.size());
+            if (is_new) sources.append(nb::make_tuple(term.source->dimension, term.source->label));
+            terms.append(number->second);
+        }
+        return nb::make_tuple(noise->covariance.matrix(), terms, noise->maps);
+    };
+    for (const std::string& name : scene.frame_names()) {
+        FrameSpecification f = scene.specification(name);
+        const nb::object parent = f.parent.empty() ? nb::none() : nb::cast(f.parent);
+        frames.append(nb::make_tuple(name, parent, f.body, f.pose, std::move(f.joint), f.classes, attached_state(f),
+                                     f.inertia, f.attributes, twist_tuple(f.twist), stamps_state(f.stamps),
+                                     noise_state(f.noise.get()),
+                                     noise_state(f.twist ? f.twist->noise.get() : nullptr)));
+    }
+    nb::list groups;
+    for (const GroupSpecification& g : scene.groups_inside_out())
+        groups.append(nb::make_tuple(g.name, g.frames, g.groups, g.parents, g.attributes));
+    for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
+    return nb::make_tuple(scene_format, shapes, frames, allowed, groups, scene.bodies_without_frames(), sources);
+}
+
+namespace {
+
+// The shapes and noise sources that the frames of a pickled scene refer to by number.
+struct SharedParts {
+    std::vector<ShapeHandle> shapes;
+    std::vector<Ref<const NoiseSource>> sources;
+
+    Ref<const EdgeNoise> noise(nb::handle state) const;
+    AttachedShape attached(nb::handle state) const;
+};
+
+Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
+    if (state.is_none()) return nullptr;
+    const StateTuple n(state, "noise", 3);
+    EdgeNoise made;
+    made.maps = n.get<std::vector<Vector6>>(2);
+    for (const Vector6& column : made.maps)
+        for (const double number : column)
+            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds {}", number);
+    std::size_t columns = 0;
+    for (const std::size_t number : n.get<std::vector<std::size_t>>(1)) {
+        if (number >= sources.size()) throw damaged_state("it names noise source {} of {}", number, sources.size());
+        const Ref<const NoiseSource>& source = sources[number];
+        if (std::any_of(made.terms.begin(), made.terms.end(),
+                        [&](const NoiseTerm& term) { return term.source == source; }))
+            throw damaged_state("an edge has two maps of noise source '{}'", source->label);
+        if (source->dimension > made.maps.size() - columns)
+            throw damaged_state("an edge has fewer maps than its noise sources have dimensions");
+        made.terms.push_back({source, columns});
+        columns += source->dimension;
+    }
+    if (columns != made.maps.size())
+        throw damaged_state("an edge has more maps than its noise sources have dimensions");
+    made.covariance = Covariance::of_columns(made.maps);
+    return with_covariance(made, Covariance::checked(n.get<Matrix6>(0), "covariance"));
+}
+
+AttachedShape SharedParts::attached(nb::handle state) const {
+    const StateTuple a(state, "an attached shape", 9);
+    const std::size_t number = a.get<std::size_t>(0);
+    if (number >= shapes.size()) throw damaged_state("it names shape {} of {}", number, shapes.size());
+    const OptionalArray color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
+    return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
+                         a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7),
+                         a.get<OptionalStamp>(8));
+}
+
+Attributes read_attributes(const StateTuple& frame, std::size_t i) {
+    Attributes attributes = frame.get<Attributes>(i);
+    const nb::object loads = nb::module_::import_("json").attr("loads");
+    for (const auto& [key, text] : attributes) {
+        const std::string_view json = unstamped(text), stamp = std::string_view(text).substr(json.size());
+        const auto same = [&](std::string_view said) { return attribute_text(key, loads(said)) == said; };
+        const auto is_time = [&](std::string_view said) { return nb::isinstance<nb::float_>(loads(said)); };
+        if (key.empty() || !same(json) || !(stamp.empty() || (same(stamp.substr(1)) && is_time(stamp.substr(1)))))
+            throw damaged_state("attribute '{}' is not kept as JSON", key);
+    }
+    std::sort(attributes.begin(), attributes.end());
+    const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (std::adjacent_find(attributes.begin(), attributes.end(), same_key) != attributes.end())
+        throw damaged_state("there are two attributes of one key");
+    return attributes;
+}
+
+FrameSpecification read_frame(nb::handle state, const SharedParts& parts) {
+    const StateTuple f(state, "a frame", 13);
+    FrameSpecification frame{f.get<std::string>(0),
+                             f.get<std::optional<std::string>>(1).value_or(""),
+                             f.get<Pose>(3),
+                             f.get<Joint>(4),
+                             f.get<std::string>(2),
+                             f.get<std::vector<std::string>>(5),
+                             {},
+                             f.get<std::optional<Inertia>>(7),
+                             read_attributes(f, 8)};
+    for (const nb::object& item : f.items(6)) frame.shapes.push_back(parts.attached(item));
+    frame.twist = read_twist(f.get<std::optional<TwistArgument>>(9));
+    frame.stamps = stamps_from_state(f.at(10));
+    frame.noise = parts.noise(f.at(11));
+    if (frame.twist) frame.twist->noise = parts.noise(f.at(12));
+    return frame;
+}
+
+}  // namespace
+
+SceneGraph scene_from_state(nb::handle state) {
+    const StateTuple s(state, "a scene", 7);
+    if (const int format = s.get<int>(0); format != scene_format)
+        throw Error(ErrorKind::scene,
+                    "this pickled scene is of format {}, written by another version of tmkit; format {} is read",
+                    format, scene_format);
+    SharedParts parts{s.get<std::vector<ShapeHandle>>(1), {}};
+    for (const auto& [dimension, label] : s.get<std::vector<std::pair<std::size_t, std::string>>>(6)) {
+        if (dimension == 0) throw damaged_state("a noise source has no dimension");
+        parts.sources.emplace_back(new NoiseSource(dimension, label));
+    }
+    std::vector<FrameSpecification> frames;
+    for (const nb::object& entry : s.items(2)) frames.push_back(read_frame(entry, parts));
+    SceneEdit edit{SceneGraph()};
+    for (const std::string& body : s.get<std::vector<std::string>>(5)) edit.add_body(body);
+    edit.add_frames(frames);
+    using Text = std::string;
+    for (const auto& [a, b, reason] : s.get<std::vector<std::tuple<Text, Text, Text>>>(3))
+        edit.allow_collision(a, b, reason);
+    for (const nb::object& item : s.items(4)) {
+        const StateTuple g(item, "a group", 5);
+        const auto names = [&](std::size_t i) { return g.get<std::vector<Text>>(i); };
+        edit.set_group({g.get<Text>(0), names(1), names(2), names(3), read_attributes(g, 4)});
+    }
+    return std::move(edit).take();
 }
 
 }  // namespace tmkit::bindings

@@ -228,7 +228,7 @@ Raises:
 #endif
     // What people see is written in Python.
     cls.def("_repr_html_", [](nb::handle self) {
-        return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));
+        return nb::cast<std::string>(registered_function(Registered::tree_html)(self));
     }, "Return what a notebook shows.");
 }
 

@@ -7,10 +7,8 @@
 
 namespace tmkit::bindings {
 
-namespace {
-
 // What stands before the value of a key in a JSON object.
-std::string quoted_key(bool is_first, const std::string& key) {
+static std::string quoted_key(bool is_first, const std::string& key) {
     std::string text = is_first ? "\"" : ", \"";
     for (const char letter : key) {
         if (letter == '"' || letter == '\\') text += '\\';
@@ -19,12 +17,10 @@ std::string quoted_key(bool is_first, const std::string& key) {
     return text + "\": ";
 }
 
-}  // namespace
-
 // A value of an attribute as canonical JSON text, and back.
 std::string attribute_text(const std::string& key, nb::handle value) {
     try {
-        return nb::cast<std::string>(registered_function(&Registered::attribute_text)(value));
+        return nb::cast<std::string>(registered_function(Registered::attribute_text)(value));
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
         throw Error(
@@ -45,7 +41,7 @@ nb::object stamps_of(const Attributes& attributes) {
     for (const auto& [key, value] : attributes)
         if (const std::size_t end = unstamped(value).size(); end < value.size())
             text += quoted_key(text.empty(), key) + value.substr(end + 1);
-    return registered_function(&Registered::attribute_map)("{" + text + "}");
+    return registered_function(Registered::attribute_map)("{" + text + "}");
 }
 
 Attributes attributes_of(const AttributeMapping& values) {
@@ -76,7 +72,7 @@ const FrameDetails& details_on(const FrameRecord& record) {
 nb::object attribute_map(const Attributes& attributes) {
     std::string text;
     for (const auto& [key, value] : attributes) text.append(quoted_key(text.empty(), key)).append(unstamped(value));
-    return registered_function(&Registered::attribute_map)("{" + text + "}");
+    return registered_function(Registered::attribute_map)("{" + text + "}");
 }
 
 TwistEdge read_twist_edge(const std::string& reference, nb::handle vector) {

@@ -215,22 +215,4 @@ void bind_structure_queries(nb::class_<SceneArrays>& cls) {
     bind_shared_edges(cls);
 }
 
-void bind_structure_functions(nb::module_& m) {
-    m.def("common_stamps",
-          [](const SceneGraph& s, std::string_view a, std::string_view b) {
-        const auto found = s.common_stamps(a, b);
-        return found ? std::optional(std::pair((*found)[0], (*found)[1])) : std::nullopt;
-    }, "scene"_a, "a"_a, "b"_a,
-          R"(Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
-
-Args:
-    scene: the scene.
-    a: a frame.
-    b: another frame of the same tree.
-
-Returns:
-    The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
-    None where no edge between the frames has stamped poses.)" NO_PATH);
-}
-
 }  // namespace tmkit::bindings

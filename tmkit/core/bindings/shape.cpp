@@ -179,11 +179,8 @@ Raises:
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
         .def_ro("stamp", &AttachedShape::stamp, "When it was attached or seen, seconds, or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
-                     "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
-        .def("__eq__", &equals<AttachedShape>, "other"_a.none())
-        .def("__hash__", [](const AttachedShape& a) {
-        return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
-    }).def("__repr__", &attached_text);
+                     "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.");
+    bind_value(attached, [](const AttachedShape& a) { return a.shape->digest()[0] >> 3; }, &attached_text);
 
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
@@ -327,13 +324,12 @@ For a mesh the signed volume of its faces, correct if they are closed and face o
 
 Raises:
     ShapeError: a point cloud, whose balls may overlap.)")
-        .def("__eq__", &equals<ShapeHandle>, "other"_a.none())
-        .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
-        .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
         .def("__copy__", [](const ShapeHandle& s) {
         return s;
     }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, "memo"_a);
 
+    bind_value(shape, [](const ShapeHandle& s) { return s.shape->digest()[0] >> 2; },
+               [](const ShapeHandle& s) { return shape_text(*s.shape); });
     bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
     bind_primitives(m);
     bind_large_shapes(m);

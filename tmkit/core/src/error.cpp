@@ -68,16 +68,12 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     return nearest;
 }
 
-namespace {
-
-std::string listed(const std::vector<std::string>& names) {
+static std::string listed(const std::vector<std::string>& names) {
     std::string text;
     if (names.size() > 12) return text;
     for (const std::string& name : names) text += (text.empty() ? " (known: " : ", ") + name;
     return text + ")";
 }
-
-}  // namespace
 
 Error unknown_name(const std::string& kind, std::string_view name, const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_name(name, candidates);

@@ -23,10 +23,7 @@
 // Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an
 // edit that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
 //
-// Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
-// change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists); a new twist edge, or
-// a move to another parent where there are any, O(t * (log t + depth)) for t of them, another value of one O(1); a
-// stamped pose O(newer ones of that edge); moves on uncertain ways O(edges * dimensions of sources); forward O(n).
+// What each edit and query costs is said in its docstring (bindings/), for scenes and for arrays.
 // After construction nothing is allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error
 // that is thrown, names that are returned, `freeze`, the classes and attributes that an edit is given, and errors on a
 // way with more than 32 sources.

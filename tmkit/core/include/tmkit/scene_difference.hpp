@@ -4,10 +4,8 @@
 // two versions of 100,000 frames that differ in three costs microseconds (persistent_map.hpp). Frames are matched by
 // their ids, which survive rename and reparenting, so a renamed frame is one change and not a removal and an addition.
 // Between versions that were not made from one another ids mean nothing; the difference is still right, only not the
-// smallest. It is empty where both have the same content, and only there.
-//
-// apply(difference(a, b)) to a gives b, with its ids and insertion order; to another version it makes the same changes
-// or throws Error and changes nothing.
+// smallest. It is empty where both have the same content, and only there. Applied to another version than the first it
+// makes the same changes, or throws Error and changes nothing.
 #pragma once
 
 #include <optional>

@@ -8,10 +8,7 @@
 // origin along z, a capsule's length without its caps, a cone's tip at +z; plane (), the half space z <= 0; point cloud
 // (radius), a ball of that radius around each point; height field (x, y, floor). Equality and hash are by content
 // (kind, dimensions, numbers, faces); the source of a mesh, a cloud or a field is a note and no part of it.
-//
-// A height field is the ground between its surface and a flat underside at z = floor. Its heights stand on a grid of
-// rows x columns points from (-x/2, -y/2) to (x/2, y/2): the column counts along x, the row along y. Each cell is two
-// triangles that share the edge from its corner of least x and y to that of largest x and y.
+// Where the heights of a field stand is said in bindings/shape.cpp, as users read it.
 #pragma once
 
 #include <algorithm>
@@ -136,6 +133,7 @@ private:
         std::string source;
     };
     explicit Shape(Content content);
+    static Ref<const Shape> made(Content content) { return Ref<const Shape>(new Shape(std::move(content))); }
     const std::vector<double>& numbers_of(ShapeKind kind) const;
     void measure();
     void measure_numbers();

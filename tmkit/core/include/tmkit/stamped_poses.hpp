@@ -8,10 +8,7 @@
 // moment contradict each other; one that is older than the window, or than all of a full history, is refused too, as it
 // would be dropped at once. A new one drops what has become too old.
 //
-// Between two stamps a pose is asked for by a policy. Outside of the history nothing is known: only `clamped` answers.
-// At a stamp the answer is the pose given for it, bit for bit.
-//
-// Costs: asking O(log k) for k poses, adding O(k), since histories are immutable and shared between versions.
+// At a stamp the answer is the pose given for it, bit for bit. Histories are immutable, shared between versions.
 #pragma once
 
 #include <cstddef>

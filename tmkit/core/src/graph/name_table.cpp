@@ -7,16 +7,12 @@
 #include "tmkit/sequence_lock.hpp"
 
 namespace tmkit {
-namespace {
-
 // Eight bytes of a text from a place on, zeros after its end.
-std::uint64_t word_at(std::string_view text, std::size_t from) noexcept {
+static std::uint64_t word_at(std::string_view text, std::size_t from) noexcept {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + from, std::min<std::size_t>(8, text.size() - from));
     return word;
 }
-
-}  // namespace
 
 NameArena::NameArena(std::size_t cells, std::size_t name_bytes)
     : name_bytes_(name_bytes), words_(1 + (name_bytes + 7) / 8), cells_(cells * words_, 0) {}

@@ -65,16 +65,12 @@ void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const 
     if (frame.shapes.size() > shapes_.room()) throw refusals::full("attached shape", capacities_.shapes, "shapes");
 }
 
-namespace {
-
-Ref<const FrameDetails> details_of(const NewFrame& frame) {
+static Ref<const FrameDetails> details_of(const NewFrame& frame) {
     if (frame.classes.empty()) return {};
     auto made = make_ref<FrameDetails>();
     made->classes.assign(frame.classes.begin(), frame.classes.end());
     return made;
 }
-
-}  // namespace
 
 void SceneArrays::add(const NewFrame& frame, Slot parent) {
     require_new_name(frame.name);

@@ -156,21 +156,17 @@ std::string SceneGraph::content_bytes() const {
     return std::move(out.bytes);
 }
 
-namespace {
-
 // Adds the hash of a record to a sum, or takes it away.
-void change(ContentSum& sum, char kind, const std::string& bytes, bool comes) {
+static void change(ContentSum& sum, char kind, const std::string& bytes, bool comes) {
     ContentHash hash;
     hash.add(&kind, 1);
     hash.add(bytes.data(), bytes.size());
     for (std::size_t lane = 0; lane < sum.size(); ++lane) sum[lane] += comes ? hash.lanes()[lane] : -hash.lanes()[lane];
 }
 
-bool is_renamed(const auto* before, const auto* after) {
+static bool is_renamed(const auto* before, const auto* after) {
     return before && after && before->name->text != after->name->text;
 }
-
-}  // namespace
 
 // Takes the frames with these ids from the sum as they were and adds them as they are; gives up at one with errors.
 bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>& ids, ContentSum& sum) const {

@@ -120,15 +120,13 @@ SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     return found;
 }
 
-namespace {
-
-std::string conflict(const std::string& frame, const std::string& what) {
+static std::string conflict(const std::string& frame, const std::string& what) {
     return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
 }
 
 // Whether a name comes to mean another frame: then edits one after the other, which go by names, could meet the wrong
 // one.
-bool reuses_names(const SceneDifference& difference) {
+static bool reuses_names(const SceneDifference& difference) {
     std::set<std::string_view> freed;
     const auto is_renamed = [](const FrameDifference& f) {
         return f.before && f.after && f.before->name != f.after->name;
@@ -141,8 +139,8 @@ bool reuses_names(const SceneDifference& difference) {
 }
 
 // What a frame says when that which the difference changes in it is changed.
-FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before,
-                           const FrameSpecification& after) {
+static FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before,
+                                  const FrameSpecification& after) {
     const auto take = [&](auto FrameSpecification::* field) {
         if (!(before.*field == after.*field)) frame.*field = after.*field;
     };
@@ -158,8 +156,6 @@ FrameSpecification changed(FrameSpecification frame, const FrameSpecification& b
     if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
     return frame;
 }
-
-}  // namespace
 
 // A frame that came, by single edits; its twist needs the body that it refers to.
 bool SceneEdit::add_one(const FrameDifference& frame) {

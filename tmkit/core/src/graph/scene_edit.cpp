@@ -7,14 +7,10 @@
 
 namespace tmkit {
 
-namespace {
-
-Ref<const FrameDetails> details_or_null(FrameDetails details) {
+static Ref<const FrameDetails> details_or_null(FrameDetails details) {
     if (details.empty()) return nullptr;
     return Ref<const FrameDetails>(new FrameDetails(std::move(details)));
 }
-
-}  // namespace
 
 FrameRecord& SceneEdit::own(FrameId id) {
     if (Ref<const FrameRecord>* mine = scene_.frames_.find_unshared(id)) {

@@ -143,17 +143,13 @@ void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) 
     return move(moving, record(moving.parent), parent_from_frame);
 }
 
-namespace {
-
-bool has_joint(const FrameRecord& frame, const Joint& joint) {
+static bool has_joint(const FrameRecord& frame, const Joint& joint) {
     return joint.type == frame.joint_type && (!frame.joint || frame.joint->same_content(joint));
 }
 
-bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {
+static bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {
     return type == frame.joint_type && (!joint || joint->moves_like(*frame.joint));
 }
-
-}  // namespace
 
 // --- joints ----------------------------------------------------------------------------------------------------------
 

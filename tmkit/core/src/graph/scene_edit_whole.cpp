@@ -7,10 +7,8 @@
 #include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
-namespace {
-
 // Every name of a frame's specification with a prefix.
-FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
+static FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
     const auto with_prefix = [&](std::string& name) {
         if (!name.empty()) name.insert(0, prefix);
     };
@@ -20,14 +18,12 @@ FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
     return frame;
 }
 
-std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
+static std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
     std::vector<FrameSpecification> frames;
     frames.reserve(scene.size());
     for (const std::string& name : scene.frame_names()) frames.push_back(scene.specification(name));
     return frames;
 }
-
-}  // namespace
 
 void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose,
                       const Joint& joint) {
@@ -68,18 +64,16 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     });
 }
 
-namespace {
-
 // Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it leaves out may
 // differ.
-bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
+static bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
     return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
            (root.classes.empty() || root.classes == mine.classes) && (!root.inertia || root.inertia == mine.inertia) &&
            (root.attributes.empty() || root.attributes == mine.attributes);
 }
 
 // Puts what a group of this scene has before what the group of that name to merge has.
-void unite(GroupSpecification& group, const GroupSpecification& mine) {
+static void unite(GroupSpecification& group, const GroupSpecification& mine) {
     for (const auto members : {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
         (group.*members).insert((group.*members).begin(), (mine.*members).begin(), (mine.*members).end());
     if (!group.attributes.empty() && !mine.attributes.empty() && group.attributes != mine.attributes)
@@ -87,11 +81,9 @@ void unite(GroupSpecification& group, const GroupSpecification& mine) {
     if (group.attributes.empty()) group.attributes = mine.attributes;
 }
 
-bool has_members(const GroupSpecification& group) {
+static bool has_members(const GroupSpecification& group) {
     return !group.frames.empty() || !group.groups.empty() || !group.parents.empty();
 }
-
-}  // namespace
 
 void SceneEdit::merge(const SceneGraph& other) {
     std::vector<FrameSpecification> frames, told;  // of frames that are here, how they move

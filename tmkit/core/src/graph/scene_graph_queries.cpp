@@ -6,16 +6,12 @@
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
-namespace {
-
-template <class Map> std::vector<std::string> keys_of(const Map& map) {
+template <class Map> static std::vector<std::string> keys_of(const Map& map) {
     std::vector<std::string> names;
     names.reserve(map.size());
     map.for_each([&](const Ref<const Name>& name, const auto&) { names.push_back(name->text); });
     return names;
 }
-
-}  // namespace
 
 SceneGraph::SceneGraph(const SceneGraph& other) : SceneMaps(other) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
@@ -155,10 +151,8 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
     return frames;
 }
 
-namespace {
-
 // edge_of: parent_from_frame of a record, its joint's motion included.
-template <class EdgeOf> Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
+template <class EdgeOf> static Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
     const auto descend = [&](const Ascent& way, std::size_t steps) {
         Pose result;
@@ -168,8 +162,6 @@ template <class EdgeOf> Pose along(const Ascent& to, const Ascent& from, EdgeOf&
     const Pose down = descend(to, to_steps);
     return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
 }
-
-}  // namespace
 
 Pose SceneGraph::pose(const FrameRecord& target, const FrameRecord& reference, const double* q) const {
     const Ascent to(*this, target), from(*this, reference);
@@ -244,10 +236,8 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame, bool nest
 
 // --- records ---------------------------------------------------------------------------------------------------------
 
-namespace {
-
 // Symmetric, and by Sylvester's criterion with slack: all principal minors, since semi-definite is enough.
-void require_positive_semidefinite(const Matrix3& m) {
+static void require_positive_semidefinite(const Matrix3& m) {
     const double trace = m[0] + m[4] + m[8], slack = 1e-9 * std::abs(trace);
     if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
         throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
@@ -258,8 +248,6 @@ void require_positive_semidefinite(const Matrix3& m) {
         determinant < -slack3)
         throw Error(ErrorKind::scene, "inertia matrix must be positive semi-definite");
 }
-
-}  // namespace
 
 void Inertia::check() const {
     if (!(mass > 0.0) || !std::isfinite(mass))

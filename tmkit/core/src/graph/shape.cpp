@@ -20,6 +20,13 @@ void require_finite(std::span<const double> numbers, const char* problem, const 
         throw Error(ErrorKind::shape, "{} that is not finite{}", problem, place);
 }
 
+// what: "positive finite dimensions"
+void require_positive(std::span<const double> numbers, const char* kind, const char* what, const std::string& place) {
+    for (const double number : numbers)
+        if (!(number > 0.0) || !std::isfinite(number))
+            throw Error(ErrorKind::shape, "a {} needs {} in metres, not {}{}", kind, what, number, place);
+}
+
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -39,10 +46,7 @@ Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions
     const std::size_t expected = kind < ShapeKind::mesh ? dimension_counts[static_cast<int>(kind)] : 0;
     if (kind >= ShapeKind::mesh || dimensions.size() != expected)
         throw Error(ErrorKind::shape, "a {} takes {} dimensions, not {}", name_of(kind), expected, dimensions.size());
-    for (double value : dimensions)
-        if (!(value > 0.0) || !std::isfinite(value))
-            throw Error(ErrorKind::shape, "a {} needs positive finite dimensions in metres, not {}", name_of(kind),
-                        value);
+    require_positive(dimensions, name_of(kind), "positive finite dimensions", {});
     return Ref<const Shape>(new Shape({.kind = kind, .dimensions = std::move(dimensions)}));
 }
 
@@ -56,13 +60,10 @@ Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int3
         if (index < 0 || index >= count)
             throw Error(ErrorKind::shape, "a mesh has a face that names vertex {}, but there are {}{}", index, count,
                         place);
-    return Ref<const Shape>(new Shape({.kind = ShapeKind::mesh,
-                                       .numbers = std::move(vertices),
-                                       .faces = std::move(faces),
-                                       .source = std::move(source)}));
+    return made({ShapeKind::mesh, {}, std::move(vertices), std::move(faces), 0, std::move(source)});
 }
 
-Ref<const Shape> Shape::plane() { return Ref<const Shape>(new Shape({.kind = ShapeKind::plane})); }
+Ref<const Shape> Shape::plane() { return made({.kind = ShapeKind::plane}); }
 
 Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, std::string source) {
     const std::string place = note(source);
@@ -70,14 +71,9 @@ Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, s
         throw Error(ErrorKind::shape, "a point cloud needs points (n, 3), at least one{}", place);
     if (points.size() / 3 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
         throw Error(ErrorKind::shape, "a point cloud holds at most 2147483647 points{}", place);
-    if (!(radius > 0.0) || !std::isfinite(radius))
-        throw Error(ErrorKind::shape, "a point cloud needs a positive finite radius in metres, not {}{}", radius,
-                    place);
+    require_positive({&radius, 1}, "point cloud", "a positive finite radius", place);
     require_finite(points, "a point cloud has a point", place);
-    return Ref<const Shape>(new Shape({.kind = ShapeKind::point_cloud,
-                                       .dimensions = {radius},
-                                       .numbers = std::move(points),
-                                       .source = std::move(source)}));
+    return made({ShapeKind::point_cloud, {radius}, std::move(points), {}, 0, std::move(source)});
 }
 
 Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t columns, std::array<double, 2> size,
@@ -90,21 +86,15 @@ Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t co
                     place);
     if (heights.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / 2))
         throw Error(ErrorKind::shape, "a height field holds at most 1073741823 heights{}", place);
-    for (double side : size)
-        if (!(side > 0.0) || !std::isfinite(side))
-            throw Error(ErrorKind::shape, "a height field needs a positive finite size in metres, not {}{}", side,
-                        place);
+    require_positive(size, "height field", "a positive finite size", place);
     require_finite(heights, "a height field has a height", place);
     const double lowest = *std::min_element(heights.begin(), heights.end());
     const double bottom = floor.value_or(lowest - 0.1 * std::max(size[0], size[1]));
     if (!(bottom < lowest) || !std::isfinite(bottom))
         throw Error(ErrorKind::shape, "a height field needs a floor below its lowest height {}, not {}{}", lowest,
                     bottom, place);
-    return Ref<const Shape>(new Shape({.kind = ShapeKind::height_field,
-                                       .dimensions = {size[0], size[1], bottom},
-                                       .numbers = std::move(heights),
-                                       .columns = columns,
-                                       .source = std::move(source)}));
+    std::vector<double> dimensions{size[0], size[1], bottom};
+    return made({ShapeKind::height_field, std::move(dimensions), std::move(heights), {}, columns, std::move(source)});
 }
 
 Shape::Shape(Content content)

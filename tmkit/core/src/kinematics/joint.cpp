@@ -11,10 +11,8 @@ const char* name_of(JointType type) {
     return names[static_cast<int>(type)];
 }
 
-namespace {
-
 // What is wrong with the numbers of a joint besides its axis; empty when nothing is.
-std::string defect_of_limits(const Joint& j) {
+static std::string defect_of_limits(const Joint& j) {
     if (std::isnan(j.lower) || std::isnan(j.upper) || j.lower > j.upper)
         return "has limits [" + std::to_string(j.lower) + ", " + std::to_string(j.upper) +
                "]; lower must not exceed upper";
@@ -23,15 +21,13 @@ std::string defect_of_limits(const Joint& j) {
     return {};
 }
 
-std::string defect_of_rules(const Joint& j) {
+static std::string defect_of_rules(const Joint& j) {
     if (!(j.damping >= 0.0) || !(j.friction >= 0.0)) return "has a negative damping or friction";
     if (std::isinf(j.damping) || std::isinf(j.friction)) return "has an infinite damping or friction";
     if (!std::isfinite(j.mimic_multiplier) || !std::isfinite(j.mimic_offset))
         return "has a mimic rule that is not finite";
     return {};
 }
-
-}  // namespace
 
 void Joint::check() {
     std::string defect;

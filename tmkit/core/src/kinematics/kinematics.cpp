@@ -1,18 +1,17 @@
 #include "tmkit/kinematics.hpp"
 
+#include <algorithm>
+
+#include "tmkit/layout.hpp"
 #include "tmkit/scene_relations.hpp"
 
 namespace tmkit {
 
-namespace {
-
 // The layout is built on the version that was asked, before the copy, so that the next question finds it there.
-const SceneGraph& laid_out(const SceneGraph& scene) {
+static const SceneGraph& laid_out(const SceneGraph& scene) {
     scene.layout();
     return scene;
 }
-
-}  // namespace
 
 Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q, std::vector<double> qd)
     : scene_(laid_out(scene)), layout_(&scene_.layout()), q_(std::move(q)), qd_(std::move(qd)),
@@ -53,6 +52,112 @@ Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, st
     const auto twist = related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
     if (!twist) scene_.require_no_twist_on_way(frame, reference);  // throws with the reason
     return *twist;
+}
+
+// --- layouts ---------------------------------------------------------------------------------------------------------
+
+std::int32_t Layout::index_of(FrameId id) const {
+    // Ids are given in order: without removals, each stands at its own place.
+    const std::size_t direct = id - ids.front();
+    if (direct < ids.size() && ids[direct] == id) return static_cast<std::int32_t>(direct);
+    return static_cast<std::int32_t>(std::lower_bound(ids.begin(), ids.end(), id) - ids.begin());
+}
+
+void Layout::forward(const double* q, Pose* poses) const {
+    std::copy(still.begin(), still.end(), poses);
+    for (const std::int32_t frame : moving)
+        poses[frame] = poses[parent[frame]] * edge(frame, q);  // a root is still, so there is a parent
+}
+
+void Layout::forward_moving(const double* q, Pose* poses) const {
+    for (const std::int32_t frame : moving) {
+        const std::int32_t above = parent[frame];
+        poses[slot[frame]] = (slot[above] < 0 ? still[above] : poses[slot[above]]) * edge(frame, q);
+    }
+}
+
+LayoutTree::LayoutTree(const std::vector<std::int32_t>& parent) {
+    const std::size_t count = parent.size();
+    first_child.assign(count + 1, 0);
+    for (const std::int32_t above : parent)
+        if (above >= 0) ++first_child[above + 1];
+    for (std::size_t i = 0; i < count; ++i) first_child[i + 1] += first_child[i];
+    child.resize(first_child[count]);
+    std::vector<std::int32_t> next(first_child.begin(), first_child.end() - 1);
+    for (std::size_t i = 0; i < count; ++i)
+        if (parent[i] >= 0) child[next[parent[i]]++] = static_cast<std::int32_t>(i);
+    order.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (parent[i] >= 0) continue;
+        std::size_t next_frame = order.size();
+        for (order.push_back(static_cast<std::int32_t>(i)); next_frame < order.size(); ++next_frame) {
+            const std::int32_t frame = order[next_frame];
+            order.insert(order.end(), child.begin() + first_child[frame], child.begin() + first_child[frame + 1]);
+        }
+    }
+}
+
+Layout::~Layout() {
+    if (const LayoutTree* tree = tree_.load(std::memory_order_acquire); tree && tree->release()) delete tree;
+}
+
+const LayoutTree& Layout::tree() const {
+    if (const LayoutTree* built = tree_.load(std::memory_order_acquire)) return *built;
+    const auto made = make_ref<const LayoutTree>(parent);
+    made->retain();  // the count that tree_ holds
+    const LayoutTree* expected = nullptr;
+    if (tree_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
+    static_cast<void>(made->release());  // another thread was first
+    return *expected;
+}
+
+void Layout::share_tree(const Layout& other) {
+    const LayoutTree* tree = other.tree_.load(std::memory_order_acquire);
+    if (tree) tree->retain();
+    tree_.store(tree, std::memory_order_relaxed);
+}
+
+void Layout::settle(std::vector<char> stale_frames) {
+    const auto count = static_cast<std::int32_t>(size());
+    root.resize(size());
+    still.resize(size());
+    slot.resize(size());
+    moving.resize(size());
+    std::int32_t move_count = 0;
+    // A frame whose parent is settled, or a root. Through local pointers, which what is written cannot change.
+    const auto settle_one = [&move_count, above_of = parent.data(), entry = q_index.data(), edge_pose = pose.data(),
+                             root_of = root.data(), slot_of = slot.data(), moves_at = moving.data(),
+                             still_at = still.data(), stale = stale_frames.data()](std::int32_t frame) {
+        const std::int32_t above = above_of[frame];
+        if (above < 0) {
+            root_of[frame] = frame;
+            slot_of[frame] = -1;
+            if (stale[frame]) still_at[frame] = edge_pose[frame];
+            return;
+        }
+        const bool moves = slot_of[above] >= 0 || entry[frame] >= 0;
+        root_of[frame] = root_of[above];
+        slot_of[frame] = moves ? move_count : -1;
+        moves_at[move_count] = frame;
+        move_count += moves;
+        if (!stale[above] && !stale[frame]) return;
+        stale[frame] = true;
+        still_at[frame] = moves ? Pose{} : still_at[above] * edge_pose[frame];
+    };
+    bool in_order = true;  // every parent came before its children, as in most scenes
+    for (std::int32_t frame = 0; frame < count; ++frame) in_order &= parent[frame] < frame;
+    if (in_order) {
+        for (std::int32_t frame = 0; frame < count; ++frame) settle_one(frame);
+    } else {
+        constexpr std::int32_t unsettled = -2;
+        std::fill(slot.begin(), slot.end(), unsettled);
+        std::vector<std::int32_t> waiting;  // a frame, and the ancestors that came later than it
+        for (std::int32_t frame = 0; frame < count; ++frame) {
+            for (std::int32_t at = frame; at >= 0 && slot[at] == unsettled; at = parent[at]) waiting.push_back(at);
+            for (; !waiting.empty(); waiting.pop_back()) settle_one(waiting.back());
+        }
+    }
+    moving.resize(static_cast<std::size_t>(move_count));
 }
 
 }  // namespace tmkit
