@@ -4866,3 +4866,25 @@ def recheck_path(world: CollisionWorld, path: numpy.typing.ArrayLike, *, resolut
         UnknownNameError: no such frame.
         ConfigurationError: a path of the wrong shape or with non-finite numbers.
     """
+
+def search_task(domains: Sequence[int], layers: Sequence[int], init: Sequence[tuple[int, int]], goal: Sequence[tuple[int, int]], operators: Sequence[tuple[Sequence[tuple[int, int]], Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]], int]], axioms: Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]], work: int, improvement_work: int) -> tuple[list[int] | None, bool, int, int]:
+    """
+    Search for a plan of a task in finite-domain variables: lazy A* with FF's heuristic.
+
+    Args:
+        domains: how many values each variable has.
+        layers: of axioms, for each variable; -1 when it is not derived.
+        init: a fact (variable, value) for each variable; for a derived one the value that it has when no axiom applies.
+        goal: facts.
+        operators: each as what it needs, its effects (conditions, fact), and its cost, at least 1.
+        axioms: each as conditions and the fact that they make true.
+        work: how often it may look at a rule, which is an effect or an axiom, until there is a plan; a look takes some 10 ns.
+        improvement_work: the same after the first plan, for cheaper ones.
+
+    Returns:
+        The numbers of the plan's operators or None; whether it is proved that there is no plan; the number of states
+        expanded, and evaluated. The same arguments give the same plan.
+
+    Raises:
+        ConfigurationError: a variable or value that does not exist.
+    """

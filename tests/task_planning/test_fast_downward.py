@@ -158,7 +158,7 @@ def test_time_is_limited() -> None:
     """When the time is up the answer is the limit, wherever the time ran out, of a task that would take hours."""
     hard = blocks_world(PLACES, blocks=40, places=45, seed=1)
     for limit in (0.0, 0.05, 1.0):
-        result = FastDownward(landmark_search="", first_search="astar(blind())").solve(hard, time_limit=limit)
+        result = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())").solve(hard, time_limit=limit)
         assert result.status is TaskPlanStatus.LIMIT
     unfinished = FastDownward().translate(blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0)
     assert not unfinished.is_complete
@@ -219,7 +219,7 @@ def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytes
     monkeypatch.setattr(processes.subprocess, "Popen", remember)
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     with pytest.raises(KeyboardInterrupt):
-        FastDownward(landmark_search="", first_search="astar(blind())").search(task, time_limit=600.0)
+        FastDownward(core_work=0, landmark_search="", first_search="astar(blind())").search(task, time_limit=600.0)
     timer.join()
     assert started
     assert all(process.poll() is not None for process in started)
@@ -228,8 +228,8 @@ def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytes
 def test_a_search_without_time_proves_nothing() -> None:
     """The program calls a task unsolvable where the first search of a chain runs out of its own time; it is not."""
     hurried = "let(h, ff(), eager(single(h), max_time=0))"
-    chained = FastDownward(landmark_search="", first_search=hurried).solve(load("places"))
-    beside = FastDownward(landmark_search=hurried).solve(load("places"))
+    chained = FastDownward(core_work=0, landmark_search="", first_search=hurried).solve(load("places"))
+    beside = FastDownward(core_work=0, landmark_search=hurried).solve(load("places"))
     assert chained.is_solved
     assert beside.is_solved
 
@@ -237,7 +237,7 @@ def test_a_search_without_time_proves_nothing() -> None:
 def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
     """A search that does not exist is an error that shows what the program wrote."""
     with pytest.raises(TaskPlannerError, match=r"(?s)ended with exit code 33; it wrote:.*no_such_search") as caught:
-        FastDownward(landmark_search="", first_search="no_such_search()").solve(load("places"))
+        FastDownward(core_work=0, landmark_search="", first_search="no_such_search()").solve(load("places"))
     assert "--search" in caught.value.data["command"]
 
 
@@ -246,7 +246,7 @@ def test_a_missing_program_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(downward.importlib.util, "find_spec", lambda _: None)
     downward.search_program.cache_clear()
     with pytest.raises(MissingExtraError, match="pip install up-fast-downward"):
-        FastDownward().solve(load("places"))
+        FastDownward(core_work=0).solve(load("places"))
 
 
 def test_the_planner_is_never_imported() -> None:
@@ -313,10 +313,10 @@ def test_a_follow_up_search_without_a_plan_does_not_keep_others_from_running() -
     """A search that gives up ends the chain in its process; those after it are run all the same."""
     task = FastDownward().translate(blocks_world(PLACES, blocks=8, places=3, seed=2))
     nothing, good = "lazy_wastar([ff()], w=3, max_time=0)", fast_downward.FOLLOW_UP_SEARCHES[0]
-    expected = FastDownward(landmark_search="", follow_up_searches=(good,)).search(task)
-    assert FastDownward(landmark_search="", follow_up_searches=()).search(task).cost > expected.cost
+    expected = FastDownward(core_work=0, landmark_search="", follow_up_searches=(good,)).search(task)
+    assert FastDownward(core_work=0, landmark_search="", follow_up_searches=()).search(task).cost > expected.cost
     for chain in ((nothing, good), (good, nothing), (nothing, nothing, good), (nothing, good, nothing)):
-        assert FastDownward(landmark_search="", follow_up_searches=chain).search(task).steps == expected.steps
+        assert FastDownward(core_work=0, landmark_search="", follow_up_searches=chain).search(task).steps == expected.steps
 
 
 @pytest.mark.parametrize("goal", ["(and (on a b) (on b c))", UNSOLVABLE[0]])
@@ -337,7 +337,7 @@ def test_greedy_search_does_not_go_on_when_it_is_proved_that_there_is_no_plan(mo
     task = FastDownward().translate(with_goal(problem, "(and (on b0 b1) (on b1 b2) (on b2 b0))"))
     slow = "lazy_wastar([hmax()], w=1)"
     assert (
-        FastDownward(landmark_search="", first_search=slow).search(task, time_limit=600.0).status
+        FastDownward(core_work=0, landmark_search="", first_search=slow).search(task, time_limit=600.0).status
         is TaskPlanStatus.UNSOLVABLE
     )
 
@@ -393,7 +393,7 @@ def test_a_search_by_landmarks_that_did_too_much_does_not_count() -> None:
     problem = towers_problem(10)
     planner = FastDownward(landmark_work=1.0)
     task = planner.translate(problem)
-    without = FastDownward(landmark_search="").search(task)
+    without = FastDownward(core_work=0, landmark_search="").search(task)
     assert planner.search(task).steps == without.steps
 
 

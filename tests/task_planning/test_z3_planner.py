@@ -32,7 +32,7 @@ pytest.importorskip("z3", reason="the extra 'smt' is not installed")
 
 PLACES = load_domain(DATA / "places" / "domain.pddl")
 PLANNER = Z3Planner()
-BLIND = FastDownward(landmark_search="", first_search="astar(blind())", follow_up_searches=())
+BLIND = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())", follow_up_searches=())
 
 
 @pytest.mark.parametrize("name", [*NAMES, *(f"features/{name}" for name in FEATURES)])

@@ -103,5 +103,5 @@ def _document(result: TaskPlanResult) -> dict[str, Any]:
         "status": result.status.value, "steps": [str(step) for step in result.steps],
         "cost": result.cost if result.is_solved else None, "message": result.message, "expanded": numbers.expanded,
         "operators": numbers.operators, "translation_seconds": numbers.translation_seconds,
-        "search_seconds": numbers.search_seconds,
+        "search_seconds": numbers.search_seconds, "search": numbers.search,
     }  # fmt: skip

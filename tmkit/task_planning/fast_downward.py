@@ -6,6 +6,9 @@ afterwards, found through the import system without importing anything. Starting
 translating a small task, so the last few translations are remembered: the same problem need not be translated for every
 seed.
 
+The core searches first, in this process (:mod:`tmkit.task_planning.core_search`): most tasks of a scene are solved, or
+proved to have no plan, in a millisecond, while starting Fast Downward's search takes ten.
+
 Determinism: the same task gives the same plan. The translator's hash seed is fixed. The search by landmarks and
 follow-up searches count only if they took few enough expansions (``landmark_work``, ``improvement_work``), numbers
 independent of any clock. The former is stopped when it has taken more; time limits of the processor only stop them, and
@@ -35,6 +38,7 @@ from tmkit.errors import TimeLimitError
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.state import State
+from tmkit.task_planning.core_search import search_in_core
 from tmkit.task_planning.encoding import copy_of, encode
 from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches, translated
 from tmkit.task_planning.protocol import MovableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
@@ -82,9 +86,11 @@ _PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside anoth
 
 @dataclass(frozen=True)
 class FastDownward(TaskPlanner[TranslatedTask]):
-    """Plans with Fast Downward.
+    """Plans with Fast Downward's translator and, unless the core finds a plan soon, with Fast Downward's search.
 
     Args:
+        core_work: how much the core's search (:mod:`tmkit.task_planning.core_search`) may do before Fast Downward's is
+            started: how often it looks at an effect or an axiom, about 1e8 in a second; 0 to do without.
         landmark_search: a search for a short plan, before and beside the first one; empty for none.
         landmark_work: how much it may do for its plan to count, as ``improvement_work``.
         first_search: the search that finds the first plan; it must accept axioms.
@@ -98,6 +104,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             made the first search up to a hundred times slower as axioms, through which its heuristics do not see.
     """
 
+    core_work: float = 2e6
     landmark_search: str = LANDMARK_SEARCH
     landmark_work: float = 2e7
     first_search: str = FIRST_SEARCH
@@ -114,8 +121,8 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             there is.
         """
         return cls(
-            landmark_search="", first_search=OPTIMAL_SEARCH, follow_up_searches=(), general_search=_PROVING_SEARCH,
-            encoding="split",
+            core_work=0.0, landmark_search="", first_search=OPTIMAL_SEARCH, follow_up_searches=(),
+            general_search=_PROVING_SEARCH, encoding="split",
         )  # fmt: skip
 
     def translate(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
@@ -167,6 +174,9 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         if not task.is_complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
+        found = search_in_core(task, self.core_work) if time_limit > 0.0 else None
+        if found is not None:
+            return found
         try:
             with limits.time_limit(time_limit), temporary_folder("search") as folder:
                 searches = Searches(task, folder, deadline)

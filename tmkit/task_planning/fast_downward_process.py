@@ -98,6 +98,7 @@ class Outcome:
             operators=len(self.task.operators),
             facts=self.task.fact_count,
             search_seconds=self.finished.seconds,
+            search="fast_downward",
         )
 
     def first_result(self) -> TaskPlanResult:

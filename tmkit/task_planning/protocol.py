@@ -48,6 +48,7 @@ class TaskPlanStatistics:
         facts: ground facts that the search distinguished.
         translation_seconds: time for turning PDDL into the planner's own form; 0 when it was there already.
         search_seconds: time for searching.
+        search: what searched, where the planner has several: ``"core"`` or ``"fast_downward"``.
     """
 
     expanded: int = 0
@@ -56,6 +57,7 @@ class TaskPlanStatistics:
     facts: int = 0
     translation_seconds: float = field(default=0.0, compare=False)
     search_seconds: float = field(default=0.0, compare=False)
+    search: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,6 +347,7 @@ void bind_scene_arrays(nb::module_& m);
 void bind_collision_world(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);
 void bind_path_search(nb::module_& m);
+void bind_task_search(nb::module_& m);
 void bind_argument_errors(nb::module_& m);
 
 }  // namespace tmkit::bindings

@@ -25,5 +25,6 @@ NB_MODULE(_core, m) {
     bind_collision_world(m);
     bind_inverse_kinematics(m);
     bind_path_search(m);
+    bind_task_search(m);
     bind_argument_errors(m);  // last: it goes over all that is bound
 }
