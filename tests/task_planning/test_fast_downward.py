@@ -158,7 +158,8 @@ def test_time_is_limited() -> None:
     """When the time is up the answer is the limit, wherever the time ran out, of a task that would take hours."""
     hard = blocks_world(PLACES, blocks=40, places=45, seed=1)
     for limit in (0.0, 0.05, 1.0):
-        result = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())").solve(hard, time_limit=limit)
+        planner = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())")
+        result = planner.solve(hard, time_limit=limit)
         assert result.status is TaskPlanStatus.LIMIT
     unfinished = FastDownward().translate(blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0)
     assert not unfinished.is_complete
@@ -316,7 +317,8 @@ def test_a_follow_up_search_without_a_plan_does_not_keep_others_from_running() -
     expected = FastDownward(core_work=0, landmark_search="", follow_up_searches=(good,)).search(task)
     assert FastDownward(core_work=0, landmark_search="", follow_up_searches=()).search(task).cost > expected.cost
     for chain in ((nothing, good), (good, nothing), (nothing, nothing, good), (nothing, good, nothing)):
-        assert FastDownward(core_work=0, landmark_search="", follow_up_searches=chain).search(task).steps == expected.steps
+        planner = FastDownward(core_work=0, landmark_search="", follow_up_searches=chain)
+        assert planner.search(task).steps == expected.steps
 
 
 @pytest.mark.parametrize("goal", ["(and (on a b) (on b c))", UNSOLVABLE[0]])
