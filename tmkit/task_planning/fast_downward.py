@@ -104,7 +104,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             made the first search up to a hundred times slower as axioms, through which its heuristics do not see.
     """
 
-    core_work: float = 2e6
+    core_work: float = 1e6
     landmark_search: str = LANDMARK_SEARCH
     landmark_work: float = 2e7
     first_search: str = FIRST_SEARCH

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
+#include <tuple>
 #include <unordered_set>
 
 namespace tmkit {
@@ -201,10 +201,10 @@ private:
         std::int64_t cost, estimate;
     };
     struct Entry {
-        std::int64_t rank, number;
+        std::int64_t rank, estimate, number;  // of two that rank alike, the nearer to the goal is first
         Edge edge;
         bool operator>(const Entry& other) const {
-            return std::pair(rank, number) > std::pair(other.rank, other.number);
+            return std::tie(rank, estimate, number) > std::tie(other.rank, other.estimate, other.number);
         }
     };
     struct Queue {
@@ -267,7 +267,7 @@ private:
     }
 
     void expand(std::int32_t node) {
-        const std::int64_t rank = nodes_[node].cost + nodes_[node].estimate;
+        const std::int64_t estimate = nodes_[node].estimate, rank = nodes_[node].cost + estimate;
         auto preferred = preferred_.begin();
         for (std::size_t i = 0; i < task_.operators.size(); ++i) {
             const auto of = static_cast<std::int32_t>(i);
@@ -275,7 +275,7 @@ private:
             if (is_preferred) ++preferred;
             if (!is_preferred && !hold(task_.operators[i].needs, values(node))) continue;
             for (int q = 0; q <= static_cast<int>(is_preferred); ++q) {
-                queues_[q].entries.push_back({rank, count_, {node, of}});
+                queues_[q].entries.push_back({rank, estimate, count_, {node, of}});
                 std::push_heap(queues_[q].entries.begin(), queues_[q].entries.end(), std::greater<>());
             }
             ++count_;
