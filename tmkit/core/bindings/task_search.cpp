@@ -70,7 +70,7 @@ Args:
     goal: facts.
     operators: each as what it needs, its effects (conditions, fact), and its cost, at least 1.
     axioms: each as conditions and the fact that they make true.
-    work: how often it may look at a rule, which is an effect or an axiom, until there is a plan; a look takes some 10 ns.
+    work: how often it may look at a rule, an effect or an axiom, until there is a plan; a look takes some 10 ns.
     improvement_work: the same after the first plan, for cheaper ones.
 
 Returns:

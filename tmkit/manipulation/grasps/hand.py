@@ -8,7 +8,7 @@ checker. By the rules of planner and plan checker, a grasp passes when
 * the open hand, at the grasp and on the straight way to it, keeps clear of the object;
 * the closing fingers neither turn nor push out the object: they would where it is thinner for a hand that is turned or
   shifted a little, as a pad that meets an edge presses beside the other, and pads on a wedge slide off. Friction has
-  to bear that. Grasps that need little friction for it are taken alone where there are any.
+  to bear that. Grasps that hardly tilt the object are taken alone where there are any.
 
 Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
 """
@@ -89,17 +89,20 @@ class HandCheck:
             contacts = (self._world.distance(link, _OBJECT, row) for link in links)
             tolerance = self.manipulator.contact_tolerance
             free[i] = all(contact is not None and contact.distance <= tolerance for contact in contacts)
-        turning = np.array([self._turning(poses[i], widths[i]) if free[i] else math.inf for i in range(len(poses))])
-        return turning <= (_SELDOM_TURNS if np.any(turning <= _SELDOM_TURNS) else _TURNS)
+        needed = [self._friction(poses[i], widths[i]) if free[i] else (math.inf, math.inf) for i in range(len(poses))]
+        tilting, all_ways = np.array(needed).reshape(-1, 2).T
+        is_held = all_ways <= _TURNS
+        is_flush = is_held & (tilting <= _SELDOM_TURNS)
+        return is_flush if np.any(is_flush) else is_held
 
-    def _turning(self, object_from_tool: Pose, width: float) -> float:
-        """Return the tangent of the friction that pads need to keep the object from turning or sliding as they close.
+    def _friction(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
+        """Return tangents of friction that pads need as they close: against tilting alone, and against all ways to go.
 
         It is how far beside each other they press, over their distance; the slope of the wedge that they press on; and
         about the line between them, the arm of their force over that of a pad's friction. Fingers of one joint; else 0.
         """
         if self.manipulator.gripper_kind != "parallel":
-            return 0.0
+            return 0.0, 0.0
 
         def thinner(*moves: Pose) -> float:
             return max(0.0, whole - min(self._thickness(object_from_tool @ move, width) for move in moves))
@@ -108,7 +111,7 @@ class HandCheck:
         tilted = thinner(*(_turned(turn) for turn in _turns(_TILT))) / (_TILT * max(whole, _ROOM))
         slid = thinner(*(Pose([x, 0.0, z]) for x, z in _turns(_ROOM))) / (2.0 * _ROOM)
         spun = thinner(*(Pose.from_rpy([0.0, 0.0, 0.0], [0.0, turn, 0.0]) for turn in (_TILT, -_TILT)))
-        return max(tilted, slid, spun / (2.0 * _TILT * torsion_arm(PAD_RADIUS)))
+        return tilted, max(tilted, slid, spun / (2.0 * _TILT * torsion_arm(PAD_RADIUS)))
 
     def settled(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
         """Return a grasp turned and moved to where the closing fingers would turn and push the object, and its width.
