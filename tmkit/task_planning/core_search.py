@@ -6,6 +6,7 @@ of a dozen steps by then. It is lazy A* with FF's heuristic, and gives up after 
 
 from __future__ import annotations
 
+import logging
 import time
 
 from tmkit._core import search_task
@@ -14,6 +15,7 @@ from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
 
+_logger = logging.getLogger(__name__)
 _IMPROVEMENT = {False: 200_000, True: 1_000_000}  # looks for a better plan, where all steps cost the same or not
 
 
@@ -49,6 +51,7 @@ def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
         expanded=expanded, evaluated=evaluated, operators=len(task.operators), facts=task.fact_count,
         search_seconds=time.monotonic() - began, search="core",
     )  # fmt: skip
+    _logger.debug("%d states expanded, %s", expanded, "given up" if plan is None and not is_unsolvable else "ended")
     if is_unsolvable:
         return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics)
     if plan is None:
