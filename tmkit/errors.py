@@ -256,7 +256,7 @@ class TaskError(FileFormatError):
 
 
 class TimeLimitError(TmkitError, TimeoutError):
-    """Work was stopped because its time was up; see :func:`tmkit._support.limits.time_limit`."""
+    """Work was stopped because its time was up; see :func:`tmkit._support.time_limits.time_limit`."""
 
 
 class TaskPlannerError(TmkitError, RuntimeError):

@@ -19,7 +19,7 @@ from support.public_names import classes
 import tmkit as tk
 from tmkit._support.results import Result, ValidationStatus, plain_values, to_html
 from tmkit.estimation import Latest, pose_graph, resolve_observations, solve_pose_graph
-from tmkit.formats.conversion import check_scene
+from tmkit.formats.scene_check import check_scene
 from tmkit.graph import add_observation
 from tmkit.manipulation import SweptVolume
 from tmkit.motion import (

@@ -9,7 +9,7 @@ import sys
 import pytest
 from support.task_problems import load
 
-from tmkit._support.limits import check_time, time_limit
+from tmkit._support.time_limits import check_time, time_limit
 from tmkit.errors import TimeLimitError
 from tmkit.pddl import Problem, parse_problem, validate_task_plan
 from tmkit.tamp.domains.infeasibility import necessary_facts

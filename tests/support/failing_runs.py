@@ -19,8 +19,8 @@ SOURCE = Path(__file__).with_name("failing_io.c")
 MODULES = (
     "tmkit.cli.commands", "tmkit.tamp.validation.check", "tmkit.tamp.validation.tmp_plan", "tmkit.tamp.planning",
     "tmkit.plans.plan_file", "tmkit.simulation.world", "tmkit.simulation.recording",
-    "tmkit.task_planning.fast_downward", "tmkit.robots.robot_check", "tmkit.formats.conversion", "PIL.Image", "trimesh",
-    "scipy.spatial", "tmkit.simulation.execution",
+    "tmkit.task_planning.fast_downward", "tmkit.robots.robot_check", "tmkit.formats.conversion",
+    "tmkit.formats.scene_check", "PIL.Image", "trimesh", "scipy.spatial", "tmkit.simulation.execution",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import bags, batches, built_in, new, planning, robots, scenes, serving, stores, tasks, viewing
+from tmkit.cli import bags, batches, built_in, new, objects, planning, robots, scenes, serving, stores, tasks, viewing
 from tmkit.cli.common import require_writable
 from tmkit.cli.completion import completion, prepare_completion
 from tmkit.cli.events import error_fields, write_event
@@ -140,7 +140,7 @@ app.add_typer(bags.app, name="bag")
 app.add_typer(scenes.app, name="scene")
 app.add_typer(stores.app, name="store")
 app.add_typer(robots.app, name="robot")
-app.add_typer(scenes.object_app, name="object")
+app.add_typer(objects.app, name="object")
 app.command("list")(built_in.list_built_in)
 app.add_typer(new.app, name="new")
 

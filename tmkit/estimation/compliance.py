@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph.semantic_edges.twists_and_wrenches import masses, weight
+from tmkit.graph.semantic_edges.wrenches import masses, weight
 from tmkit.spatial import Pose, checked_covariance, covariance_root
 from tmkit.spatial.plain import plain_number, plain_numbers
 

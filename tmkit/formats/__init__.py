@@ -13,7 +13,7 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.formats.conversion import convert_scene as convert_scene
-    from tmkit.formats.reading import GoalScene as GoalScene, load_goal_scene as load_goal_scene
+    from tmkit.formats.goal_scene import GoalScene as GoalScene, load_goal_scene as load_goal_scene
     from tmkit.formats.json.scene import (
         scene_dump as scene_dump,
         scene_from_dict as scene_from_dict,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tmkit.formats.python_module import compile_scene as compile_scene
     from tmkit.formats.convex_pieces import convex_pieces as convex_pieces, in_pieces as in_pieces
     from tmkit.formats.reading import read_function_blocks as read_function_blocks
-    from tmkit.formats.conversion import SceneReport as SceneReport, check_scene as check_scene
+    from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
     from tmkit.formats.tmp_file import (
         TmpAction as TmpAction, TmpComment as TmpComment, TmpEntry as TmpEntry, TmpFile as TmpFile,
         TmpMotion as TmpMotion, TmpReparent as TmpReparent, Waypoint as Waypoint,

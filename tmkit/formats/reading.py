@@ -1,15 +1,8 @@
-"""Reading scene files: which reader reads which, how several files become one scene, and scenes that show a goal.
+"""Reading scene files: which reader reads which, and how several files become one scene.
 
 The files of one load are merged in order. A file may use names that another declares: parents are looked up when all
 files have been read. Within one robray file, constants and classes are valid in that file and what it includes, not in
 the other files of the load. A reader is imported when a file of its kind is read.
-
-A *goal scene* gives target poses of some objects. Its files are read over the start scene. What they declare and the
-start has too is *stated*: it gets the parent and pose of the goal. What they declare anew is added. All else stays,
-except that an object which a stated one would carry along becomes a child of the root: the goal does not say where it
-should be. Pairs that the goal's files, SRDF among them, allow to collide may do so in the goal.
-
-Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start scene is untouched.
 """
 
 from __future__ import annotations
@@ -21,15 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tmkit._support.limits import ReadingLimits
-from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, reported, unheard
+from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, unheard
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import SCENE_SUFFIXES, USD_SUFFIXES, PackageResolver, located, project_folders
-from tmkit.formats.spec.build import WORLD, add_allowed, add_specified_frame, build_scene, frames_by_name, whole_name
+from tmkit.formats.spec.build import WORLD, build_scene, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
-from tmkit.formats.spec.values import specification_of_scene, zero_pose_of
-from tmkit.graph import SceneEdit, SceneGraph
-from tmkit.spatial import Pose
+from tmkit.formats.spec.values import specification_of_scene
+from tmkit.graph import SceneGraph
 
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
@@ -161,8 +153,9 @@ def read_function_blocks(
 def _read_description(path: Path, loader: MeshLoader, note: Note) -> SceneSpecification:
     """Read a file in URDF, xacro or SDF; xacro is expanded, and has lines of its expansion in messages."""
     from tmkit.formats.sdf.reader import read_sdf
+    from tmkit.formats.urdf.always_colliding import with_always_colliding
     from tmkit.formats.urdf.reader import read_urdf
-    from tmkit.formats.urdf.shapes import with_always_colliding, with_readable_meshes
+    from tmkit.formats.urdf.shapes import with_readable_meshes
 
     packages = loader.packages
     if path in packages.xacro:
@@ -223,116 +216,3 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         raise FileFormatError.at(path, "is a folder; give a scene file in it")
     hint, accepted = did_you_mean(path.suffix, _NEAR_IN_SPELLING), ", ".join(SCENE_SUFFIXES)
     raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")
-
-
-_MOVABLE = frozenset({"movable", "moveable"})
-_TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits
-
-
-@dataclass(frozen=True)
-class GoalScene:
-    """A scene that shows a goal.
-
-    Attributes:
-        scene: the start scene with the stated objects where the goal wants them.
-        stated: the movable frames of the start whose place the goal states, in its order.
-    """
-
-    scene: SceneGraph
-    stated: tuple[str, ...]
-
-
-def load_goal_scene(
-    start: SceneGraph, *files: str | os.PathLike[str], package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
-    on_note: Callable[[ImportNote], None] | None = None,
-) -> GoalScene:  # fmt: skip
-    """Load files that show a goal, over the scene at the start.
-
-    Args:
-        start: the scene at the start; frames that the files name and do not declare are looked up in it.
-        *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
-        package_path: folders in which packages of ``package://`` URIs are looked for first.
-        packages: as for :func:`load_scene`.
-        meshes: as for :func:`load_scene`.
-        allow_folders: as for :func:`load_scene`.
-        limits: as for :func:`load_scene`.
-        on_note: as for :func:`load_scene`.
-
-    Raises:
-        MissingFileError: a file is not there; the message names the nearest that is.
-        FileFormatError: a file is wrong, moves what is not movable, or names an undeclared parent.
-        MeshError: a mesh is missing or broken.
-    """
-    read = read_specifications(
-        files, package_path=package_path, packages=packages, meshes=meshes, allow_folders=allow_folders, limits=limits,
-        on_note=on_note,
-    )  # fmt: skip
-    goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
-    stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
-    for name, frame in goal.items():
-        if name in start and name not in stated:
-            _require_unmoved(frame, start)
-        _require_parent(frame, start, goal)
-    with start.edit() as edit:
-        _take_off(edit, start, stated)
-        _put(edit, goal, stated, read.loader)
-        add_allowed(edit, read.specifications)
-    scene = edit.finish()
-    if read.semantics:
-        from tmkit.formats.srdf.values import with_semantics
-
-        scene = with_semantics(scene, read.semantics, note=read.note)
-    return GoalScene(scene, stated)
-
-
-def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
-    return bool(_MOVABLE & {*start.classes(name), *frame.classes}) and start.parent(name) is not None
-
-
-def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
-    """Refuse a goal that wants the furniture elsewhere."""
-    if frame.parent is None:
-        return
-    distances = start.local_pose(frame.name).distance(zero_pose_of(frame))
-    if frame.parent != start.parent(frame.name) or max(distances) > _TOLERANCE:
-        raise frame.place.error(
-            f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so stays"
-        )
-
-
-def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSpec]) -> None:
-    if frame.parent is None or frame.parent in goal or frame.parent in start:
-        return
-    hint = did_you_mean(frame.parent, [*goal, *start.frame_names])
-    reason = f"the frame '{frame.name}' has the parent '{frame.parent}', which neither goal nor start has{hint}"
-    raise (frame.parent_place or frame.place).error(reason)
-
-
-def _take_off(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> None:
-    """Make stated objects, and those that they would carry along, children of their root."""
-    carried = [
-        frame
-        for frame in start.frame_names
-        if start.parent(frame) in stated and frame not in stated and _MOVABLE & {*start.classes(frame)}
-    ]
-    for frame in (*stated, *carried):
-        edit.reparent(frame, start.root(frame), pose=Pose.identity())
-
-
-def _put(edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], loader: MeshLoader) -> None:
-    """Add what is new and put stated objects in their place, parents first."""
-    waiting = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
-    while waiting:
-        ready = [frame for frame in waiting if frame.parent is None or frame.parent in edit.scene]
-        for frame in ready:
-            if frame.name not in edit.scene:
-                add_specified_frame(edit, frame, loader)
-        if not ready:  # parents are known to exist, so they wait for each other
-            raise waiting[0].place.error(f"the parents of '{waiting[0].name}' form a cycle")
-        waiting = [frame for frame in waiting if frame not in ready]
-    for name in stated:
-        frame = goal[name]
-        with reported(frame.place):
-            edit.reparent(name, frame.parent or edit.scene.root(name), pose=zero_pose_of(frame))

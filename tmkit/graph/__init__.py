@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.facts import add_fact as add_fact
     from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
     from tmkit.graph.semantic_edges.queries import relate as relate
-    from tmkit.graph.semantic_edges.twists_and_wrenches import (
+    from tmkit.graph.semantic_edges.twists import (
         acceleration as acceleration, gaussian_twist as gaussian_twist, momentum as momentum, twist as twist,
     )  # fmt: skip
-    from tmkit.graph.semantic_edges.twists_and_wrenches import (
+    from tmkit.graph.semantic_edges.wrenches import (
         payload_wrench as payload_wrench, set_wrench_bias as set_wrench_bias, transport as transport, wrench as wrench,
         wrench_bias as wrench_bias,
     )  # fmt: skip

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import callable_name
-from tmkit._support.limits import check_time
+from tmkit._support.time_limits import check_time
 from tmkit.errors import ConfigurationError, SamplerError, TimeLimitError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of

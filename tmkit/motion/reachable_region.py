@@ -17,7 +17,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.elementary import circle, cos, sin
 from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
-from tmkit.formats.urdf.shapes import random_configurations
+from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import SceneGraph, Shape
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial.plain import plain_numbers

@@ -6,7 +6,7 @@ formula as a *query*: :meth:`Interpretation.solutions` yields the bindings under
 conjunction apart and always continues with the part that leaves the fewest choices: a part whose variables are all
 bound only filters, an equation or a positive atom binds variables from the facts, and only if neither is left a
 variable runs over its type. Parts that have no variable in common are solved apart. What still takes too long ends with
-the block of :func:`~tmkit._support.limits.time_limit` around the call.
+the block of :func:`~tmkit._support.time_limits.time_limit` around the call.
 
 Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation always speaks about
 predicates that are finished. The domain guarantees that such an order exists.
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tmkit._support.limits import check_time
+from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import (
     Add,
     And,

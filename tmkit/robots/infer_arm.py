@@ -20,7 +20,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.elementary import norms
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
-from tmkit.formats.urdf.shapes import random_configurations
+from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots import hands
 from tmkit.robots.manipulator import Manipulator

@@ -22,7 +22,7 @@ from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinemat
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
 from tmkit.formats.mesh.solids import thickened
-from tmkit.formats.urdf.shapes import random_configurations
+from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import Joint, SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import JointChain, joint_chains, moved_frames

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tmkit._support.limits import time_limit
+from tmkit._support.time_limits import time_limit
 from tmkit.errors import SemanticsMismatchError, TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import Refinement

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tmkit._support.argument_errors import callable_name
-from tmkit._support.limits import time_limit
+from tmkit._support.time_limits import time_limit
 from tmkit.errors import TaskError, TimeLimitError
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.manipulation.samplers import sample_grasps, sample_placements

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from tmkit._support.limits import time_limit
+from tmkit._support.time_limits import time_limit
 from tmkit.errors import TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import And, Formula

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tmkit._core import InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.elementary import atan2
 from tmkit._support.results import Result
-from tmkit.formats.urdf.shapes import random_configurations
+from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator

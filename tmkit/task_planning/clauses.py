@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.limits import check_time
+from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.strata import components
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator

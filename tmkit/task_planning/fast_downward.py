@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tmkit._support import limits
+from tmkit._support import time_limits
 from tmkit._support.results import Result
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import TimeLimitError
@@ -140,7 +140,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
         """
         try:
-            with limits.time_limit(time_limit):
+            with time_limits.time_limit(time_limit):
                 encoding = encode(problem)
                 key = (encoding.domain_text, encoding.problem_text)
                 text = _remembered.get(key) or translated(encoding, time_limit)
@@ -178,7 +178,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         if found is not None:
             return found
         try:
-            with limits.time_limit(time_limit), temporary_folder("search") as folder:
+            with time_limits.time_limit(time_limit), temporary_folder("search") as folder:
                 searches = Searches(task, folder, deadline)
                 outcome = self._first(searches)
                 if outcome.has_given_up:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
-from tmkit._support.limits import check_time
+from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping, Problem

@@ -22,7 +22,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
-from tmkit._support.limits import check_time
+from tmkit._support.time_limits import check_time
 from tmkit.task_planning.sas import Pair, SasAxiom, SasEffect, SasOperator, SasTask
 
 SasState = tuple[int, ...]  # the value of each variable, derived ones included

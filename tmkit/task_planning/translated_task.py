@@ -32,7 +32,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.limits import check_time
+from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping
 from tmkit.pddl.state import State

@@ -30,8 +30,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from tmkit._support import limits
-from tmkit._support.limits import check_time
+from tmkit._support import time_limits
+from tmkit._support.time_limits import check_time
 from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
@@ -194,7 +194,7 @@ class Z3Planner(TaskPlanner[SmtTask]):
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         search = _Search(self, task, time_limit)
         try:
-            with limits.time_limit(time_limit):
+            with time_limits.time_limit(time_limit):
                 return search.result()
         except TimeLimitError:
             return search._result(TaskPlanStatus.LIMIT, "no plan was found within the time given")

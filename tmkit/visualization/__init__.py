@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         draw_relations as draw_relations, draw_semantics as draw_semantics, relation_drawing as relation_drawing,
         semantics_drawing as semantics_drawing,
     )  # fmt: skip
-    from tmkit.visualization.search_pictures import (
+    from tmkit.visualization.search_tree_picture import (
         draw_search_tree as draw_search_tree, search_tree_drawing as search_tree_drawing,
     )  # fmt: skip
     from tmkit.visualization.viewer import (

@@ -25,7 +25,7 @@ from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization.page import page_html, plan_timeline
 from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
-from tmkit.visualization.search_pictures import search_panel, show_failure
+from tmkit.visualization.search_panels import search_panel, show_failure
 from tmkit.visualization.stage import PanelMaker, Stage
 from tmkit.visualization.viewer_panels import (
     PALE,

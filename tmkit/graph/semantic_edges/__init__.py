@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.facts import add_fact as add_fact
     from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
     from tmkit.graph.semantic_edges.queries import relate as relate
-    from tmkit.graph.semantic_edges.twists_and_wrenches import (
-        gaussian_twist as gaussian_twist, payload_wrench as payload_wrench, set_wrench_bias as set_wrench_bias,
-        transport as transport, twist as twist, wrench as wrench, wrench_bias as wrench_bias,
+    from tmkit.graph.semantic_edges.twists import gaussian_twist as gaussian_twist, twist as twist
+    from tmkit.graph.semantic_edges.wrenches import (
+        payload_wrench as payload_wrench, set_wrench_bias as set_wrench_bias, transport as transport, wrench as wrench,
+        wrench_bias as wrench_bias,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -26,7 +26,7 @@ from tmkit.graph.semantic_edges.queries import (
     relate,
     require_conflict_option,
 )
-from tmkit.graph.semantic_edges.twists_and_wrenches import brought
+from tmkit.graph.semantic_edges.wrenches import brought
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import Pose, checked_covariance
 

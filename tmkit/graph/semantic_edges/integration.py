@@ -19,7 +19,7 @@ from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
 from tmkit.graph.semantic_edges.queries import frame_on
-from tmkit.graph.semantic_edges.twists_and_wrenches import uncertain_twist
+from tmkit.graph.semantic_edges.twists import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose, adjoint, inverse_right_jacobian
