@@ -179,3 +179,15 @@ def test_errors_name_what_is_wrong() -> None:
             simulation.load("red", on="tool", at="tool")
     with pytest.raises(SimulationError, match="closed"):
         simulation.step()
+
+
+@pytest.mark.parametrize(("joint", "by"), [(0, 0.4), (1, 0.3), (3, 0.5), (5, 0.5)])
+def test_arm_recovers_from_an_error_beyond_its_efforts(joint: int, by: float) -> None:
+    """An arm that is far from where it is to be goes there, though its efforts do not suffice to do so at once."""
+    scene, robot = tk.load_scene("panda_table"), tk.load_manipulator("panda")
+    goal = np.array(robot.ready_configuration(scene))
+    with MujocoSimulation.from_scene(scene, goal, robot=robot) as simulation:
+        goal[joint] += by
+        simulation.command(goal)
+        simulation.step(2400)
+        assert simulation.q[:7] == pytest.approx(goal[:7], abs=2e-3)

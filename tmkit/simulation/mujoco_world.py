@@ -26,6 +26,8 @@ from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
+_CORRECTION = 0.5  # rad/s or m/s at which an arm makes up for an error: faster, it could not stop within its efforts
+
 
 class MujocoSimulation(Simulation):
     """A scene under MuJoCo's physics (extra ``mujoco``), otherwise the same as :class:`Simulation`.
@@ -74,6 +76,9 @@ class MujocoSimulation(Simulation):
         self._speeds = np.array([int(model.joint(name).dofadr[0]) for name in builder.joints], dtype=np.intp)
         self._limits = np.zeros(len(builder.joints))
         self._goals, self._goal_speeds = np.zeros(len(builder.joints)), np.zeros(len(builder.joints))
+        self._fastest = np.full(len(builder.joints), np.inf)
+        for drive in self._drives.arms:
+            self._fastest[drive.indices] = _CORRECTION
         self._mass = np.zeros((model.nv, model.nv))
         self._is_fresh = False
         for drive in self._drives.all:
@@ -302,12 +307,13 @@ class MujocoSimulation(Simulation):
         """Let ``count`` time steps pass."""
         model, data, period = self._model, self._data, self._settings.time_step / SUBSTEPS
         driven = np.flatnonzero(self._limits > 0.0)
-        dofs, limits = self._speeds[driven], self._limits[driven]
+        dofs, limits, fastest = self._speeds[driven], self._limits[driven], self._fastest[driven]
         for number in range(count * SUBSTEPS):
             self._refresh()
             self._mujoco.mj_fullM(model, data, self._mass)
             goals = self._goals + (number % SUBSTEPS) * period * self._goal_speeds
-            aims = self._settings.position_gain * (goals - data.qpos[self._positions])[driven] / period
+            errors = (goals - data.qpos[self._positions])[driven]
+            aims = np.clip(self._settings.position_gain * errors / period, -fastest, fastest)
             wanted = (aims + self._goal_speeds[driven] - data.qvel[dofs]) / period
             torques = self._mass[np.ix_(dofs, dofs)] @ wanted + data.qfrc_bias[dofs] - data.qfrc_passive[dofs]
             data.qfrc_applied[dofs] = np.clip(torques, -limits, limits)
