@@ -17,7 +17,7 @@ from tmkit.errors import ArgumentError, SimulationError
 from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation, visible_shares
 from tmkit.spatial import Pose
 from tmkit.world import ClosedLoopResult, ClosedLoopStatus, execute_closed_loop
-from tmkit.world.perception import associated, fused, largest_agreement, resting
+from tmkit.world.detections import associated, fused, largest_agreement, resting
 
 pytest.importorskip("pybullet")
 

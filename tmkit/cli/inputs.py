@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -155,16 +154,12 @@ def joint_values(text: str, *, option: str) -> dict[str, float]:
 
 
 def _read_start_file(path: Path) -> dict[str, float]:
+    from tmkit.robots.manipulator import is_number
+
     document = read_json_file(path, what="start")
-    if not isinstance(document, dict) or not all(_is_number(value) for value in document.values()):
+    if not isinstance(document, dict) or not all(is_number(value) for value in document.values()):
         raise FileFormatError.at(path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}')
     return {name: float(value) for name, value in document.items()}
-
-
-def _is_number(value: object) -> bool:
-    # An integer of hundreds of digits is no joint value, and math.isfinite cannot say so.
-    largest = sys.float_info.max
-    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
 
 GoalAt = Annotated[

@@ -13,7 +13,7 @@ from tmkit.envs.symbolic import SEEDS, FactTable, ObservationKind, context_of, g
 from tmkit.errors import ConfigurationError
 from tmkit.simulation import Camera, PhysicsSettings, Simulation, fit_camera, render
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.world.perception import resting
+from tmkit.world.detections import resting
 
 _OBJECT_WIDTH = 7
 _FAR = 1000.0  # radians or metres, beyond which nothing is

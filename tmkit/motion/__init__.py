@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         support_surfaces as support_surfaces,
     )
     from tmkit.motion.roadmap import Roadmap as Roadmap
-    from tmkit.motion.timing import TimedPath as TimedPath, path_duration as path_duration, time_path as time_path
+    from tmkit.motion.timing import TimedPath as TimedPath, time_path as time_path
     from tmkit.motion.velocity_ik import (
         TwistJacobian as TwistJacobian, VelocityIkResult as VelocityIkResult, VelocityIkStatus as VelocityIkStatus,
         twist_jacobian as twist_jacobian, velocity_ik as velocity_ik,

@@ -165,28 +165,6 @@ def time_path(
     ).timed(rate)
 
 
-def path_duration(
-    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
-    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,
-) -> float:  # fmt: skip
-    """Return the seconds that a polyline takes when :func:`time_path` times it, without computing its samples.
-
-    Args:
-        path, velocity_limits, acceleration_limits, jerk_limits, deviation, torques: as for :func:`time_path`.
-
-    Raises:
-        ConfigurationError: as for :func:`time_path`.
-    """
-    return blend_path(
-        path,
-        velocity_limits,
-        acceleration_limits=acceleration_limits,
-        jerk_limits=jerk_limits,
-        deviation=deviation,
-        torques=torques,
-    ).duration
-
-
 def blend_path(
     path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
     jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,

@@ -27,7 +27,7 @@ from tmkit.relations import representations, rules, semantic, semantics
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic import SemanticPose, SemanticRelation, differentiate
 from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, written
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import SemanticError, Violation, refusal
 
 _RULES: dict[str, Callable[..., Any]] = {
     "inverse": rules.inverse, "inverse2": rules.inverse2, "compose": lambda x, y: rules.compose(x, y)[0],
@@ -75,7 +75,7 @@ def apply(op: str, *relations: Any) -> Any:
         rule = "the operands have numbers, all or none"
         kinds = " and ".join(type(relation).__name__ for relation in relations)
         repair = "give numbers to the others, or take .coord of these"
-        raise SemanticError.of(name, [Violation(rule, kinds, repair=repair)])
+        raise refusal(name, rule, kinds, repair=repair)
     if name == "pose":
         return SemanticPose.of(*relations)
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
@@ -109,7 +109,7 @@ def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
 def _refuse(name: str, relations: tuple[Any, ...]) -> NoReturn:
     coords = [one.coord if isinstance(one, SemanticRelation) else one for one in relations]
     kinds = [f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords]
-    raise SemanticError.of(name, [Violation(f"there is no {name} of these operands", " and ".join(kinds) or "nothing")])
+    raise refusal(name, f"there is no {name} of these operands", " and ".join(kinds) or "nothing")
 
 
 _RELATIONS = (
@@ -154,7 +154,7 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
     """
     if not isinstance(data, Mapping):
         rule = "a relation in JSON is an object with the name of the relation in 'rel'"
-        raise SemanticError.of("from_dict", [Violation(rule, repr(data)[:80])])
+        raise refusal("from_dict", rule, repr(data)[:80])
     rel = data.get("rel")
     if rel not in _RELATIONS:
         raise UnknownNameError.of("relation", str(rel), _RELATIONS, where="rel")
@@ -169,8 +169,7 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
     if "values" not in data:
         return coord
     if not isinstance(coord, Coord):
-        rule = "numbers are expressed in a frame"
-        raise SemanticError.of("from_dict", [Violation(rule, "there are values, but no coord")])
+        raise refusal("from_dict", "numbers are expressed in a frame", "there are values, but no coord")
     made: type[SemanticRelation] = getattr(semantic, f"Semantic{rel}")
     relation = made(coord, _representation(data["values"], _known(representations)))
     if "covariance" not in data:
@@ -178,7 +177,7 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
     spread = data["covariance"]
     if not isinstance(spread, Mapping) or spread.get("axes") != relation.covariance_axes or "matrix" not in spread:
         rule = f"a covariance has a matrix and the axes {relation.covariance_axes}"
-        raise SemanticError.of("from_dict", [Violation(rule, repr(spread)[:80])])
+        raise refusal("from_dict", rule, repr(spread)[:80])
     return relation.with_covariance(spread["matrix"])
 
 
@@ -186,7 +185,7 @@ def _known(representations: Names | None) -> dict[str, Any]:
     """Return all representations by name."""
     taken = sorted(set(representations or ()) & set(_REPRESENTATIONS))
     if taken:
-        raise SemanticError.of("representations", [Violation("a name of one's own is not built-in", ", ".join(taken))])
+        raise refusal("representations", "a name of one's own is not built-in", ", ".join(taken))
     return {**_REPRESENTATIONS, **(representations or {})}
 
 
@@ -196,7 +195,7 @@ def _values(representation: Any, names: Mapping[Any, str]) -> dict[str, Any]:
         return {"representation": name, **representation.to_json()}
     if not is_dataclass(representation):
         rule = "a representation is written by the fields of its dataclass, or by its to_json()"
-        raise SemanticError.of("to_dict", [Violation(rule, type(representation).__name__)])
+        raise refusal("to_dict", rule, type(representation).__name__)
     values = {field.name: _plain(getattr(representation, field.name), names) for field in fields(representation)}
     return {"representation": name, **values}
 
@@ -211,8 +210,7 @@ def _plain(value: Any, names: Mapping[Any, str]) -> Any:
 
 def _representation(data: Any, known: Mapping[str, Any]) -> Any:
     if not isinstance(data, Mapping) or "representation" not in data:
-        rule = "values say which representation they are"
-        raise SemanticError.of("from_dict", [Violation(rule, repr(data)[:80])])
+        raise refusal("from_dict", "values say which representation they are", repr(data)[:80])
     name = data["representation"]
     if name not in known:
         raise UnknownNameError.of("representation", str(name), known, where="values")
@@ -227,7 +225,7 @@ def _representation(data: Any, known: Mapping[str, Any]) -> Any:
     try:
         return cls(**given)
     except TypeError as error:
-        raise SemanticError.of("from_dict", [Violation(f"a {name} holds {', '.join(holds)}", str(error))]) from None
+        raise refusal("from_dict", f"a {name} holds {', '.join(holds)}", str(error)) from None
 
 
 def _held(value: Any, known: Mapping[str, Any]) -> Any:

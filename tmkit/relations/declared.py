@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from tmkit.relations.semantic import SemanticPose, SemanticRelation
 from tmkit.relations.semantics import PoseCoord, Semantics
-from tmkit.relations.violations import SemanticError, Violation, checks_are_on
+from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
 from tmkit.spatial import Pose
 
 _Arguments = ParamSpec("_Arguments")
@@ -138,7 +138,7 @@ class FramedPose(Generic[_Target, _Reference]):
         )  # fmt: skip
         if isinstance(values, SemanticPose) and values.coord != coord:
             rule = f"it is the pose of {target.__name__} relative to {reference.__name__}"
-            raise SemanticError.of("FramedPose", [Violation(rule, repr(values.coord), repr(coord))])
+            raise refusal("FramedPose", rule, repr(values.coord), repr(coord))
         self.relation = values if isinstance(values, SemanticPose) else SemanticPose(coord, values)
         self.target, self.reference = target, reference
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtim
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import SemanticError, Violation, refusal
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -79,11 +79,11 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
     except SemanticError:
         raise
     except (TypeError, ValueError):
-        raise SemanticError.of(what, [Violation(f"it has numbers of shape {shape}", repr(values)[:80])]) from None
+        raise refusal(what, f"it has numbers of shape {shape}", repr(values)[:80]) from None
     if array.shape != shape and not (is_batch and array.shape[1:] == shape and array.ndim > len(shape)):
-        raise SemanticError.of(what, [Violation(f"it has shape {shape}", f"shape {array.shape}")])
+        raise refusal(what, f"it has shape {shape}", f"shape {array.shape}")
     if not np.isfinite(array).all():
-        raise SemanticError.of(what, [Violation("its numbers are finite", np.array2string(array.ravel()))])
+        raise refusal(what, "its numbers are finite", np.array2string(array.ravel()))
     array.flags.writeable = False
     return array
 
@@ -97,7 +97,7 @@ def elapsed(dt: float) -> float:
     """Return a time in seconds that may be divided by; SemanticError where it is zero or not finite."""
     made = seconds(dt)
     if made == 0.0:
-        raise SemanticError.of("differentiate", [Violation("time goes by between the two", "0 s")])
+        raise refusal("differentiate", "time goes by between the two", "0 s")
     return made
 
 
@@ -111,7 +111,7 @@ def _converted(quantity: Any, unit: str, what: str) -> Any:
         return quantity.to(unit or "dimensionless").magnitude
     except Exception as error:  # whatever the library of units raises for a wrong dimension
         rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
-        raise SemanticError.of(what, [Violation(rule, f"{type(error).__name__}: {error}")]) from error
+        raise refusal(what, rule, f"{type(error).__name__}: {error}") from error
 
 
 def rotations() -> type[Rotation]:
@@ -131,7 +131,7 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
     elif determinant < 0.0:
         text = f"it is left-handed: its determinant is {determinant:.6g}"
     if text:
-        raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", text)])
+        raise refusal(what, "a rotation matrix is orthonormal and right-handed", text)
     return matrix
 
 
@@ -269,7 +269,7 @@ def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
     norms = np.atleast_1d(np.linalg.norm(made, axis=-1))
     wrong = norms[np.abs(norms - 1.0) > ROTATION_TOLERANCE]
     if len(wrong):
-        raise SemanticError.of(what, [Violation("its norm is 1", f"norm {wrong[0]:.9g}")])
+        raise refusal(what, "its norm is 1", f"norm {wrong[0]:.9g}")
     return made
 
 
@@ -277,7 +277,12 @@ def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) ->
     """Refuse a vector of any length that is not orthogonal to a unit vector; the SemanticError gives their product."""
     defect = abs(float(unit @ other))
     if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(other))):
-        raise SemanticError.of(what, [Violation(f"{which} are orthogonal", f"their product is {defect:.3g}")])
+        raise refusal(what, f"{which} are orthogonal", f"their product is {defect:.3g}")
+
+
+def skew(v: Vector) -> Vector:
+    """Return the matrix (3, 3) of the cross product with a vector."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 def quaternion_product(a: Vector, b: Vector) -> Vector:

@@ -16,7 +16,7 @@ Invariants: functions of their arguments; a result has the class of the operand 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from tmkit.relations import semantics as sem
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
@@ -30,7 +30,6 @@ _ADDED = (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)
 _CHANGE_COORD = "express both in one frame with change_coordinate_frame"
 _CHANGE_POINT = "change the point of one with change_point"
 _FREE_OF: dict[type, Any] = {sem.LinearVelocityCoord: sem.AngularVelocityCoord, sem.TorqueCoord: sem.ForceCoord}
-_Coord = TypeVar("_Coord", bound=sem.Semantics)
 
 
 class _Check:
@@ -90,17 +89,15 @@ def _require_own_reference(check: _Check, x: Any, which: str) -> None:
     check.same(x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair)
 
 
-def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
+def inverse(x: Any, *, is_matrix: bool | None = None) -> Any:
     """Return the coordinates of the inverse, expressed in the same frame; velocities and torques keep their point."""
-    c: Any = x
     if not isinstance(x, (*_CHAINED, *_ADDED)):
         _unfit("inverse", x)
-    result: Any = c._of(*(getattr(c, _other_side(name, c.fields)) for name in c.fields))
+    made: Any = x._of(*(getattr(x, _other_side(name, x.fields)) for name in x.fields))
     if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
         check = _Check("inverse", x)
-        _require_matrix(check, x, result.coord, result.ref_ori)
+        _require_matrix(check, x, made.coord, made.ref_ori)
         check.done()
-    made: _Coord = result
     return made
 
 
@@ -110,22 +107,19 @@ def _other_side(name: str, fields: tuple[str, ...]) -> str:
     return other if other in fields else name
 
 
-def inverse2(x: _Coord) -> _Coord:
+def inverse2(x: Any) -> Any:
     """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame."""
-    c: Any = x
     if not isinstance(x, _MATRIX_LIKE):
         _unfit("inverse2", x)
     check = _Check("inverse2", x)
-    _require_own_reference(check, c, "the operand")
+    _require_own_reference(check, x, "the operand")
     check.done()
     if isinstance(x, sem.OrientationCoord):
-        made: _Coord = c._of(c.ref_ori, c.ref_body, c.ori, c.body, c.ori)
-    else:
-        made = c._of(c.ref_point, c.ref_ori, c.ref_body, c.point, c.ori, c.body, c.ori)
-    return made
+        return x._of(x.ref_ori, x.ref_body, x.ori, x.body, x.ori)
+    return x._of(x.ref_point, x.ref_ori, x.ref_body, x.point, x.ori, x.body, x.ori)
 
 
-def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, bool]:
+def compose(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
     """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
 
     Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both orders are refused.
@@ -289,13 +283,12 @@ def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
 
 
 def change_point(
-    x: _Coord, by: sem.PositionCoord, free: sem.AngularVelocityCoord | sem.ForceCoord | None = None, *,
+    x: Any, by: sem.PositionCoord, free: sem.AngularVelocityCoord | sem.ForceCoord | None = None, *,
     keeps_body: bool = True,
-) -> _Coord:  # fmt: skip
+) -> Any:  # fmt: skip
     """Return the coordinates with another point, of the same body or of one rigidly joined to it (not checked)."""
-    c: Any = x
     operation = "change_point" if keeps_body else "change_point_body"
-    movable: tuple[type, ...] = (sem.PositionCoord, sem.TwistCoord)
+    movable: tuple[Any, ...] = (sem.PositionCoord, sem.TwistCoord)
     if keeps_body:
         movable += (sem.PoseCoord, sem.LinearVelocityCoord, sem.TorqueCoord, sem.WrenchCoord)
     if not isinstance(x, movable) or not isinstance(by, sem.PositionCoord):
@@ -306,7 +299,7 @@ def change_point(
     check = _Check(operation, *operands)
     wants = _FREE_OF.get(type(x))
     if wants is not None and not isinstance(free, wants):
-        rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
+        rule = f"another point of a {x.relation} needs the {wants.relation} of the same bodies"
         check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
     repair = "give the position of the new point relative to the old one"
     check.step("ref_point", "point", "the change begins at the point", repair)
@@ -314,21 +307,20 @@ def change_point(
     if keeps_body:
         repair = "use change_point_body for a body that is rigidly joined"
         check.step("body", "body", "the new point is on the same body", repair)
-    _require_same_axes(check, by, c)
+    _require_same_axes(check, by, x)
     if wants is not None and isinstance(free, wants):
         name = wants.relation
-        check.same(free.body, c.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
+        check.same(free.body, x.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
         what = (f"reference body of the {name}", "reference body")
-        check.same(free.ref_body, c.ref_body, f"the {name} is relative to the same body", what)
+        check.same(free.ref_body, x.ref_body, f"the {name} is relative to the same body", what)
         what = (f"coordinate frame of the {name}", "coordinate frame")
-        check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, _CHANGE_COORD)
+        check.same(free.coord, x.coord, f"the {name} is expressed in the same frame", what, _CHANGE_COORD)
     check.done()
-    return x._replaced(point=by.point, body=c.body if keeps_body else by.body)
+    return x._replaced(point=by.point, body=x.body if keeps_body else by.body)
 
 
-def change_ref_point(x: _Coord, by: sem.PositionCoord, *, keeps_body: bool = True) -> _Coord:
+def change_ref_point(x: Any, by: sem.PositionCoord, *, keeps_body: bool = True) -> Any:
     """Return the coordinates relative to another point; ``by`` is the old reference point relative to it."""
-    c: Any = x
     operation = "change_reference_point" if keeps_body else "change_reference_point_body"
     kinds = (sem.PositionCoord, sem.PoseCoord) if keeps_body else sem.PositionCoord
     if not isinstance(x, kinds) or not isinstance(by, sem.PositionCoord):
@@ -339,15 +331,13 @@ def change_ref_point(x: _Coord, by: sem.PositionCoord, *, keeps_body: bool = Tru
     if keeps_body:
         repair = "use change_reference_point_body for a body that is rigidly joined"
         check.step("ref_body", "ref_body", "the new reference point is on the same body", repair)
-    _require_same_axes(check, by, c)
+    _require_same_axes(check, by, x)
     check.done()
-    made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=c.ref_body if keeps_body else by.ref_body)
-    return made
+    return x._replaced(ref_point=by.ref_point, ref_body=x.ref_body if keeps_body else by.ref_body)
 
 
-def change_ori(x: _Coord, by: sem.OrientationCoord) -> _Coord:
+def change_ori(x: Any, by: sem.OrientationCoord) -> Any:
     """Return the coordinates with another orientation frame; ``by`` is that relative to the old one."""
-    c: Any = x
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
         _unfit("change_orientation_frame", x, by)
     check = _Check("change_orientation_frame", x, by)
@@ -356,15 +346,13 @@ def change_ori(x: _Coord, by: sem.OrientationCoord) -> _Coord:
     check.step("ref_body", "body", "the old orientation frame is on the body")
     check.step("body", "body", "the new orientation frame is on the same body")
     _require_own_reference(check, by, "the change")
-    _require_own_reference(check, c, "the relation")
+    _require_own_reference(check, x, "the relation")
     check.done()
-    made: _Coord = c._replaced(ori=by.ori)
-    return made
+    return x._replaced(ori=by.ori)
 
 
-def change_ref_ori(x: _Coord, by: sem.OrientationCoord) -> _Coord:
+def change_ref_ori(x: Any, by: sem.OrientationCoord) -> Any:
     """Return the coordinates relative to, and in, another frame; ``by`` is the old one relative to it."""
-    c: Any = x
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
         _unfit("change_reference_orientation_frame", x, by)
     check = _Check("change_reference_orientation_frame", x, by)
@@ -373,55 +361,49 @@ def change_ref_ori(x: _Coord, by: sem.OrientationCoord) -> _Coord:
     check.step("body", "ref_body", "the old reference frame is on the reference body")
     check.step("ref_body", "ref_body", "the new reference frame is on the same body")
     _require_own_reference(check, by, "the change")
-    _require_own_reference(check, c, "the relation")
+    _require_own_reference(check, x, "the relation")
     check.done()
-    made: _Coord = c._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
-    return made
+    return x._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
 
 
-def change_coord(x: _Coord, by: sem.OrientationCoord, *, is_matrix: bool | None = None) -> _Coord:
+def change_coord(x: Any, by: sem.OrientationCoord, *, is_matrix: bool | None = None) -> Any:
     """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
-    c: Any = x
     if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
         _unfit("change_coordinate_frame", x, by)
     check = _Check("change_coordinate_frame", x, by)
     what = ("it refers to", "the coordinate frame is")
     repair = "give the orientation of the old coordinate frame relative to the new one"
-    check.same(by.ori, c.coord, "the change begins at the coordinate frame", what, repair)
+    check.same(by.ori, x.coord, "the change begins at the coordinate frame", what, repair)
     _require_own_reference(check, by, "the change")
     if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
-        _require_matrix(check, x, by.ref_ori, c.ref_ori)
+        _require_matrix(check, x, by.ref_ori, x.ref_ori)
     check.done()
     return x._replaced(coord=by.ref_ori)
 
 
-def change_ref_body(x: _Coord, by: sem.Coord | str) -> _Coord:
+def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
     """Return the coordinates relative to another body, by a velocity of the old one or what joins the two."""
-    c: Any = x
     if isinstance(x, (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)):
         _unfit("change_reference_body", x, by)
     if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(by) is type(x):
         check = _chain_check(x, by)
         check.operation = "change_reference_body"
         check.done()
-        made: _Coord = c._replaced(ref_body=by.ref_body)
-        return made
-    return x._replaced(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
+        return x._replaced(ref_body=by.ref_body)
+    return x._replaced(ref_body=_joined_to("change_reference_body", x, x.ref_body, by, "reference body"))
 
 
-def change_body(x: _Coord, by: sem.Coord | str) -> _Coord:
+def change_body(x: Any, by: sem.Coord | str) -> Any:
     """Return the coordinates as those of another body, rigidly joined by ``by`` to the old one."""
-    c: Any = x
     if not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
         _unfit("change_body", x, by)
-    made: _Coord = c._replaced(body=_joined_to("change_body", x, c.body, by, "body"))
-    return made
+    return x._replaced(body=_joined_to("change_body", x, x.body, by, "body"))
 
 
-def _require_same_axes(check: _Check, by: sem.PositionCoord, c: Any) -> None:
+def _require_same_axes(check: _Check, by: sem.PositionCoord, x: Any) -> None:
     """Require a step to be expressed in the axes of the relation that it changes."""
     what = ("coordinate frame of the change", "coordinate frame")
-    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, _CHANGE_COORD)
+    check.same(by.coord, x.coord, "the change is expressed in the frame of the relation", what, _CHANGE_COORD)
 
 
 def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:

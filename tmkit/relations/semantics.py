@@ -21,7 +21,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, ClassVar, NoReturn, Self
 
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import refusal
 
 _WORDS = r"[^\s|{}\[\](),\"][^\s|{}\[\](),]*(?: +[^\s|{}\[\](),]+)*"  # with spaces between them
 _NAME = rf'"(?:[^"]|"")+"|{_WORDS}'
@@ -66,7 +66,7 @@ def read_name(text: str, what: str) -> str:
         return _bare(text)
     rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) , unless in double quotes"
     repair = f"write {written(text)!r} if that is its name" if isinstance(text, str) and text else ""
-    raise SemanticError.of("notation", [Violation(rule, repr(text), repair=repair)])
+    raise refusal("notation", rule, repr(text), repair=repair)
 
 
 def _bare(name: str) -> str:
@@ -96,7 +96,7 @@ def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
             repair = f"write '{wanted.format(name, body)}'"
         elif "{0}" in wanted:
             repair = f"say which body it is fixed to: '{wanted.format(name, 'Body')}'"
-    raise SemanticError.of("notation", [Violation(f"{what} is written as {form}", repr(text), repair=repair)])
+    raise refusal("notation", f"{what} is written as {form}", repr(text), repair=repair)
 
 
 LABELS = {  # of the fields, in messages

@@ -56,6 +56,11 @@ class SemanticError(TmkitError, ValueError):
         return cls(f"{operation}: {many}", operation=operation, violations=tuple(violations))
 
 
+def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
+    """Return the error of an operation that breaks one rule; for the arguments see :class:`Violation`."""
+    return SemanticError.of(operation, [Violation(rule, left, right, repair)])
+
+
 _checks: ContextVar[bool] = ContextVar("tmkit_relations_checks", default=True)
 are_checked = _checks.get  # the same as checks_are_on, without a call of Python
 

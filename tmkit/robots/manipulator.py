@@ -320,13 +320,13 @@ def _checked(key: str, value: Any, source: str) -> Any:
             raise RobotError.at(source, f"{key} must be a list of names, not {value!r}")
         return tuple(value)
     if key in ("ready", *_LARGEST, "gripper_open", "gripper_closed"):
-        if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
+        if not isinstance(value, Mapping) or not all(is_number(item) for item in value.values()):
             raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
         return _frozen({joint: float(number) for joint, number in value.items()})
     if key == "payload" and value == math.inf:
         return value
     if key in ("payload", "width_open", "width_closed", "finger_depth", "grip_force", "contact_tolerance"):
-        if not _is_number(value):
+        if not is_number(value):
             raise RobotError.at(source, f"{key} must be a finite number, not {value!r}")
         return float(value)
     if not isinstance(value, str) or not value:
@@ -334,7 +334,7 @@ def _checked(key: str, value: Any, source: str) -> Any:
     return value
 
 
-def _is_number(value: Any) -> bool:
-    # An integer of hundreds of digits is no number of metres, and math.isfinite cannot say so.
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, which an integer beyond the largest float is not."""
     largest = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from tmkit.graph import SceneGraph, relate
-from tmkit.relations import SemanticError, SemanticRelation, Violation, from_dict, to_dict
+from tmkit.relations import SemanticRelation, from_dict, to_dict
 from tmkit.relations.semantics import Coord, ForceCoord, TorqueCoord, WrenchCoord
+from tmkit.relations.violations import refusal
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
 
@@ -232,7 +233,7 @@ def _parts(
     kinds = _PARTS.get(coord.relation, (coord.relation,))
     if not isinstance(relation, SemanticRelation) and isinstance(coord, (ForceCoord, TorqueCoord, WrenchCoord)):
         rule, repair = "forces are drawn from their numbers", f"give a Semantic{coord.relation}"
-        raise SemanticError.of("relation_drawing", [Violation(rule, repr(coord), repair=repair)])
+        raise refusal("relation_drawing", rule, repr(coord), repair=repair)
     if kinds[0] in ("Position", "Orientation"):
         return [(kind, coord, np.zeros(3)) for kind in kinds]
     held = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)

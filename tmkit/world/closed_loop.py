@@ -29,7 +29,7 @@ from tmkit.plans import Executor, Plan, PlanStep, SegmentKind, execute_step
 from tmkit.robots import movable_frames, pair_distance
 from tmkit.simulation import Detection, draw_failure, draw_marked
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem, repair_plan
-from tmkit.world.perception import TOLERANCE, agrees, associated, fused, largest_agreement, resting
+from tmkit.world.detections import TOLERANCE, agrees, associated, fused, largest_agreement, resting
 
 _FREE = (SegmentKind.TRANSIT, SegmentKind.LIFT, SegmentKind.TRANSFER)  # after which the arm may go anywhere
 

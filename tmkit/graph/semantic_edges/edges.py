@@ -27,7 +27,7 @@ from tmkit.graph.semantic_edges.queries import (
     require_conflict_option,
 )
 from tmkit.graph.semantic_edges.wrenches import brought
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import refusal
 from tmkit.spatial import Pose, checked_covariance
 
 
@@ -178,7 +178,7 @@ def add_edge(
     for node in (tail, head):
         if not isinstance(node, Node):
             repair = f"write Node('frame', {node!r}) or Node('body', {node!r})"
-            raise SemanticError.of(f"add_edge({kind})", [Violation("an edge joins nodes", repr(node), repair=repair)])
+            raise refusal(f"add_edge({kind})", "an edge joins nodes", repr(node), repair=repair)
         if node.kind not in ("frame", "body"):
             raise UnknownNameError.of("kind of node", node.kind, ("frame", "body"))
     if (tail.kind, head.kind) != wanted:
@@ -186,13 +186,13 @@ def add_edge(
             "pose": "a pose edge joins two frames",
             "twist": "a twist edge joins a body and a frame of another body",
         }
-        raise SemanticError.of(f"add_edge({kind})", [Violation(rules[kind], f"tail {tail}", f"head {head}")])
+        raise refusal(f"add_edge({kind})", rules[kind], f"tail {tail}", f"head {head}")
     if isinstance(value, Pose):
         if kind == "twist":
-            raise SemanticError.of("add_edge(twist)", [Violation("a twist edge holds six numbers", repr(value))])
+            raise refusal("add_edge(twist)", "a twist edge holds six numbers", repr(value))
         return _with_pose_edge(scene, head.name, tail.name, value, Fixed())
     if kind == "pose":
-        raise SemanticError.of("add_edge(pose)", [Violation("a pose edge holds a pose", repr(value)[:80])])
+        raise refusal("add_edge(pose)", "a pose edge holds a pose", repr(value)[:80])
     return scene.set_twist(head.name, value, relative_to_body=tail.name)
 
 
@@ -283,11 +283,11 @@ def _head(scene: SceneGraph, c: rel.TwistCoord, frame: str | None) -> str:
     if frame is not None and scene.body(head) != c.body:
         rule = "a twist edge leads to a frame of the body that moves"
         sides = f"frame '{head}' is on body '{scene.body(head)}'", f"body '{c.body}' moves"
-        raise SemanticError.of(f"add_twist({c!r})", [Violation(rule, *sides)])
+        raise refusal(f"add_twist({c!r})", rule, *sides)
     if frame is None and is_on_reference(scene, c):
         rule = "a twist edge leads to a frame of the body that moves"
         side = f"the point {c.point} is that of a frame of the reference body '{c.ref_body}'"
-        raise SemanticError.of(f"add_twist({c!r})", [Violation(rule, side, repair="name the frame with frame=")])
+        raise refusal(f"add_twist({c!r})", rule, side, repair="name the frame with frame=")
     return head
 
 

@@ -20,8 +20,9 @@ from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
 from tmkit.graph.semantic_edges.queries import frame_on
 from tmkit.graph.semantic_edges.twists import uncertain_twist
-from tmkit.relations import SemanticError, TwistCoord, Violation
+from tmkit.relations import SemanticError, TwistCoord
 from tmkit.relations.representation import elapsed, seconds
+from tmkit.relations.violations import refusal
 from tmkit.spatial import Pose, adjoint, inverse_right_jacobian
 
 Array = NDArray[np.float64]
@@ -130,7 +131,7 @@ def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
     velocity = float(unit @ twist)
     if not np.allclose(twist, velocity * unit, rtol=0.0, atol=1e-9 * (1.0 + float(np.abs(twist).max()))):
         rule = f"the twist of frame '{frame}' is one of its joint '{joint.name}'"
-        raise SemanticError.of("integrate", [Violation(rule, f"it is {twist.round(9).tolist()}")])
+        raise refusal("integrate", rule, f"it is {twist.round(9).tolist()}")
     return velocity
 
 
@@ -143,7 +144,7 @@ def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> 
         other = frame_on(scene, edge[0], above[-1])
         if other is None:
             rule = f"poses join frame '{frame}' to body '{edge[0]}', as its twist requires"
-            raise SemanticError.of("integrate", [Violation(rule, "no frame of that body is in its tree")])
+            raise refusal("integrate", rule, "no frame of that body is in its tree")
         below = [other, *scene.ancestors(other)]
         for between in [f for f in above if f not in below] + [f for f in below if f not in above]:
             if between in unknown:

@@ -23,6 +23,7 @@ from tmkit.graph.rigid import edges_of_twists
 from tmkit.graph.traversal import joints_between, twist_path
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 from tmkit.relations.semantic import require_one
+from tmkit.relations.violations import refusal
 
 OnConflict = Literal["refuse", "invert"]
 
@@ -40,7 +41,7 @@ def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> 
         return relation.coord
     what = " ".join(repr(relation).split())[:80]
     repair = f"say what the numbers mean: {kind.__name__}({kind.coord_class.__name__}(...), numbers)"
-    raise SemanticError.of(operation, [Violation(f"it takes a {kind.__name__}", what, repair=repair)])
+    raise refusal(operation, f"it takes a {kind.__name__}", what, repair=repair)
 
 
 def require_conflict_option(on_conflict: str) -> None:
@@ -101,7 +102,7 @@ def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
         repair = f"join '{body}' with add_pose, or add a twist with add_twist"
     elif (joints := joints_between(scene, a, b)) and qd is None:
         why, repair = f"joint '{joints[0]}' is between them", "pass q and qd, or add a twist with add_twist"
-    raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])
+    raise refusal(f"relate({coord!r})", rule, why, repair=repair)
 
 
 def _way_out(scene: SceneGraph, frame: str) -> str | None:

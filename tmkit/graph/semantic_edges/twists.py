@@ -22,7 +22,7 @@ from tmkit.graph.rigid import joint_values
 from tmkit.graph.semantic_edges.queries import explain, moment_of, unjoined
 from tmkit.relations import SemanticTwist, TwistCoord, TwistVector
 from tmkit.relations.semantic.operations import Form, form_of
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import refusal
 from tmkit.spatial import GaussianTwist, Pose, adjoint
 
 Vector = NDArray[np.float64]
@@ -55,7 +55,7 @@ def gaussian_twist(
     if not isinstance(coord, TwistCoord):
         what = " ".join(repr(coord).split())[:80]
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
-        raise SemanticError.of("gaussian_twist", [Violation("it takes coordinates of a twist", what, repair=repair)])
+        raise refusal("gaussian_twist", "it takes coordinates of a twist", what, repair=repair)
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
     vector, error = uncertain_twist(scene, coord, q=q, qd=qd)

@@ -19,7 +19,7 @@ from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.rigid import loose_edge, rigid_frames
 from tmkit.graph.semantic_edges.queries import check_names
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import refusal
 from tmkit.spatial.plain import plain_numbers
 
 Vector = NDArray[np.float64]
@@ -46,7 +46,7 @@ def set_wrench_bias(
         return scene.set_attributes(frame, scene.attributes(frame).discard(BIAS))
     vector = _vector(transport(scene, _reading(scene, frame, bias), point=frame, axes=frame))
     if vector.ndim != 1:
-        raise SemanticError.of("set_wrench_bias", [Violation("it takes one wrench", f"a batch of {len(vector)}")])
+        raise refusal("set_wrench_bias", "it takes one wrench", f"a batch of {len(vector)}")
     return scene.set_attribute(frame, BIAS, vector.tolist())
 
 
@@ -151,7 +151,7 @@ def transport(
     check_names(scene, rel.WrenchCoord._of(point, body, c.ref_body, to))
     if body != c.body and (loose := loose_edge(scene, c.point, point)) is not None:
         rule = f"body '{body}' of '{point}' moves as one with body '{c.body}', on which the wrench acts"
-        raise SemanticError.of(f"transport({c!r})", [Violation(rule, f"frame '{loose}' is not fixed to its parent")])
+        raise refusal(f"transport({c!r})", rule, f"frame '{loose}' is not fixed to its parent")
     made = wrench if body == c.body else wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
     return brought(scene, made, point=point, axes=to, q=q)
 
@@ -170,9 +170,9 @@ def brought(scene: SceneGraph, relation: _Six, *, point: str, axes: str, q: Arra
             turn = scene.pose(c.coord, relative_to=axes, q=q).rotation
             ends = rel.OrientationCoord._of(c.coord, scene.body(c.coord), axes, scene.body(axes), axes)
             made = made.change_coordinate_frame(rel.SemanticOrientation(ends, turn))
-    except DisconnectedError as refusal:
+    except DisconnectedError as error:
         rule = f"poses join '{c.point}' and '{c.coord}' to '{point}' and '{axes}', as converting it requires"
-        raise SemanticError.of(repr(c), [Violation(rule, str(refusal))]) from refusal
+        raise refusal(repr(c), rule, str(error)) from error
     return made
 
 

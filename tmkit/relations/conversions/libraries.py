@@ -20,7 +20,7 @@ from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, V
 from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantic.base import require_one
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord, read_pose
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import SemanticError, refusal
 
 _REFERENCE_FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 _MONOGRAMS = {
@@ -50,11 +50,6 @@ def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
     if relation is SemanticOrientation:
         return SemanticOrientation(coord, RotationMatrix(values[0]))
     return relation(coord, np.concatenate(values))
-
-
-def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
-    """Return the error of a conversion that breaks one rule: the received values that break it, and a suggestion."""
-    return SemanticError.of(operation, [Violation(rule, left, right, repair)])
 
 
 def _matrix_of(pose: SemanticPose) -> Vector:

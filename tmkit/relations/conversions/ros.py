@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.relations.conversions.libraries import made_of, refusal, relation_of
+from tmkit.relations.conversions.libraries import made_of, relation_of
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
 from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, require_one
 from tmkit.relations.semantics import LABELS, Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
-from tmkit.relations.violations import SemanticError, Violation, checks_are_on
+from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
 
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
 _LEAVES = {

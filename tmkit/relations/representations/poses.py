@@ -29,7 +29,7 @@ from tmkit.relations.representation import (
     trusted,
     unit_vector,
 )
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import SemanticError, Violation, refusal
 from tmkit.spatial import Pose
 
 
@@ -104,7 +104,7 @@ class EulerAngles(Multiplied):
         ok = is_one_case and len(letters) == 3 and set(letters) <= set("xyz")
         if not ok or letters[0] == letters[1] or letters[1] == letters[2]:
             rule = "a sequence is three axes, no two neighbours alike, all capital or all small, as ZYX or xyz"
-            raise SemanticError.of("Euler angles", [Violation(rule, repr(sequence))])
+            raise refusal("Euler angles", rule, repr(sequence))
         self.__dict__.update(angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence)
 
     def _numbers(self) -> Numbers:
@@ -184,7 +184,7 @@ _NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation
 def _require_alike(first: Vector, second: Vector) -> None:
     if first.shape[:-1] != second.shape[:-1]:
         rule = "position and rotation are both one, or batches of one length"
-        raise SemanticError.of("pose", [Violation(rule, f"shapes {first.shape} and {second.shape}")])
+        raise refusal("pose", rule, f"shapes {first.shape} and {second.shape}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class HomogeneousMatrix(FrameToFrame):
         rotation_of(made[..., :3, :3], "homogeneous matrix")
         if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _ROUNDING:
             row = np.array2string(made[..., 3, :])
-            raise SemanticError.of("homogeneous matrix", [Violation("its last row is 0 0 0 1", row)])
+            raise refusal("homogeneous matrix", "its last row is 0 0 0 1", row)
         object.__setattr__(self, "matrix", made)
 
     def _numbers(self) -> Numbers:

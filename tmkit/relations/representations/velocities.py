@@ -28,12 +28,13 @@ from tmkit.relations.representation import (
     require_orthogonal,
     rotation_of,
     rotations,
+    skew,
     trusted,
     unit_vector,
 )
 from tmkit.relations.representations.poses import EulerAngles, HomogeneousMatrix
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
-from tmkit.relations.violations import SemanticError, Violation
+from tmkit.relations.violations import SemanticError, Violation, refusal
 
 _FARTHEST = 1e9  # metres; an axis farther away has no digits left
 
@@ -127,8 +128,7 @@ class Line(Plain):
             along = float(direction @ free)
             across = free - along * direction
             if float(np.linalg.norm(across)) > _FARTHEST * size:
-                rule = f"the axis lies within {_FARTHEST:.0e} m"
-                raise SemanticError.of("axis", [Violation(rule, "it is farther away: use a six-vector")])
+                raise refusal("axis", f"the axis lies within {_FARTHEST:.0e} m", "it is farther away: use a six-vector")
             moment = across / size
         if cls.is_turn:
             return cls(direction, moment, about=size, along=along)
@@ -250,9 +250,8 @@ class RotationMatrixRate(_Rate):
     what = "the derivative of a rotation matrix"
 
     def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
-        object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
-        object.__setattr__(self, "rate", array_of(rate, (3, 3), self.what))
-        object.__setattr__(self, "coord_of", coord_of)
+        turned = rotation_of(matrix, "rotation matrix")
+        self.__dict__.update(matrix=turned, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
         _require_skew(self.rate @ self.matrix.T, self.what)
 
     def _numbers(self) -> Numbers:
@@ -261,7 +260,7 @@ class RotationMatrixRate(_Rate):
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         matrix = like.matrix if like is not None else np.eye(3)
-        return cls(matrix, _skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None)
+        return cls(matrix, skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,9 +280,8 @@ class QuaternionRate(_Rate):
     what = "the derivative of a unit quaternion"
 
     def __init__(self, quat_xyzw: ArrayLike, rate_xyzw: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
-        object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
-        object.__setattr__(self, "rate_xyzw", array_of(rate_xyzw, (4,), self.what))
-        object.__setattr__(self, "coord_of", coord_of)
+        quat = unit_vector(quat_xyzw, 4, "unit quaternion")
+        self.__dict__.update(quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of)
         which = "a unit quaternion and its derivative"
         require_orthogonal(self.quat_xyzw, self.rate_xyzw, which=which, what=self.what)
 
@@ -322,12 +320,11 @@ class EulerAngleRates(_Rate):
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         if like is None:
-            rule = "rates are rates of angles at an orientation"
-            raise SemanticError.of(cls.what, [Violation(rule, "no angles were given")])
+            raise refusal(cls.what, "rates are rates of angles at an orientation", "no angles were given")
         axes = _rate_axes(like.angles)
         if abs(float(np.linalg.det(axes))) < ROTATION_TOLERANCE:
             rule = "rates are determined where no two axes of the angles coincide"
-            raise SemanticError.of(cls.what, [Violation(rule, f"sequence {like.angles.sequence}")])
+            raise refusal(cls.what, rule, f"sequence {like.angles.sequence}")
         return cls(like.angles, np.linalg.solve(axes, numbers[0]), coord_of=like.coord_of)
 
 
@@ -351,7 +348,7 @@ class PoseMatrixRate(_Rate):
         made = HomogeneousMatrix(matrix)
         self.__dict__.update(matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of)
         if self.rate[3].any():
-            raise SemanticError.of(self.what, [Violation("its last row is zero", np.array2string(self.rate[3]))])
+            raise refusal(self.what, "its last row is zero", np.array2string(self.rate[3]))
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
         if coord_of is not None:
             broken = made.broken_by(coord_of)
@@ -365,12 +362,8 @@ class PoseMatrixRate(_Rate):
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         matrix = like.matrix if like is not None else np.eye(4)
         rate = np.zeros((4, 4))
-        rate[:3, 3], rate[:3, :3] = numbers[0], _skew(numbers[1]) @ matrix[:3, :3]
+        rate[:3, 3], rate[:3, :3] = numbers[0], skew(numbers[1]) @ matrix[:3, :3]
         return cls(matrix, rate, coord_of=like.coord_of if like is not None else None)
-
-
-def _skew(w: Vector) -> Vector:
-    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
 
 
 def _unskew(m: Vector) -> Vector:
@@ -380,7 +373,7 @@ def _unskew(m: Vector) -> Vector:
 def _require_skew(m: Vector, what: str) -> None:
     defect = float(np.abs(m + m.T).max())
     if defect > ROTATION_TOLERANCE * (1.0 + float(np.abs(m).max())):
-        raise SemanticError.of(what, [Violation("Rdot R^T is skew-symmetric", f"it differs by {defect:.3g}")])
+        raise refusal(what, "Rdot R^T is skew-symmetric", f"it differs by {defect:.3g}")
 
 
 def _rate_axes(angles: EulerAngles) -> Vector:

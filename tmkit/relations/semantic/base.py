@@ -19,7 +19,7 @@ from tmkit.relations.representation import Numbers, Representation, Vector, froz
 from tmkit.relations.semantic.operations import OPERANDS, Form, Operation, form_of, planned, require_representable
 from tmkit.relations.semantic.values import Value, carried
 from tmkit.relations.semantics import Coord, Semantics
-from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on
+from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on, refusal
 from tmkit.spatial import GaussianPose, Pose, checked_covariance
 
 _Representation = TypeVar("_Representation", bound=Representation)
@@ -80,16 +80,15 @@ class SemanticRelation:
     def _spread(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
         """Return a covariance, checked."""
         if getattr(representation, "size", None) is not None:
-            rule = "a covariance is that of one relation"
-            raise SemanticError.of(type(self).__name__, [Violation(rule, "a batch")])
+            raise refusal(type(self).__name__, "a covariance is that of one relation", "a batch")
         if hasattr(coord, "ref_ori") and coord.coord != coord.ref_ori:
             rule = "a covariance is that of a relation expressed in its reference orientation frame"
             sides = f"coordinate frame {coord.coord}", f"reference orientation frame {coord.ref_ori}"
-            raise SemanticError.of(type(self).__name__, [Violation(rule, *sides)])
+            raise refusal(type(self).__name__, rule, *sides)
         try:
             return frozen(np.array(checked_covariance(covariance, self.dimension)))
         except SceneError as error:
-            raise SemanticError.of(type(self).__name__, [Violation("a covariance of its error", str(error))]) from None
+            raise refusal(type(self).__name__, "a covariance of its error", str(error)) from None
 
     def _no_coordinates(self, coord: object) -> Violation:
         """Return why something is not the coordinates of this relation, and what to give."""
@@ -136,8 +135,7 @@ class SemanticRelation:
         if isinstance(values, Representation):
             if values.relation == relation:
                 return values
-            rule = f"a representation of a {relation}"
-            raise SemanticError.of(type(self).__name__, [Violation(rule, type(values).__name__)])
+            raise refusal(type(self).__name__, f"a representation of a {relation}", type(values).__name__)
         if isinstance(values, Pose) and () in self.by_shape:
             return self.by_shape[()](values)
         shape = np.shape(getattr(values, "magnitude", values))
@@ -149,7 +147,7 @@ class SemanticRelation:
             repair = f"or say what they are by a representation of a {relation}"
             if relation == "Pose":
                 repair = "or give a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw), VectorAndMatrix(vector, matrix)"
-            raise SemanticError.of(type(self).__name__, [Violation(rule, f"shape {shape}", repair=repair)])
+            raise refusal(type(self).__name__, rule, f"shape {shape}", repair=repair)
         return chosen(values)
 
     @property
@@ -281,7 +279,7 @@ class SemanticRelation:
         if not isinstance(representation, type) or getattr(representation, "relation", "") != self.coord.relation:
             rule = f"a representation of a {self.coord.relation} is given by its class"
             given_name = representation.__name__ if isinstance(representation, type) else repr(representation)[:60]
-            raise SemanticError.of("in_representation", [Violation(rule, given_name)])
+            raise refusal("in_representation", rule, given_name)
         if type(self.representation) is representation and like is None:
             given: _Representation = self.representation
             return given
@@ -412,7 +410,7 @@ def require_one(relation: SemanticRelation, operation: str) -> None:
     """Refuse a batch."""
     if relation.size is not None:
         what, repair = f"a batch of {relation.size}", "take one by its index"
-        raise SemanticError.of(operation, [Violation("it takes one relation", what, repair=repair)])
+        raise refusal(operation, "it takes one relation", what, repair=repair)
 
 
 def coord_of(operand: object, relation: str) -> Any:
@@ -423,7 +421,7 @@ def coord_of(operand: object, relation: str) -> Any:
     if isinstance(operand, Coord):
         repair = f"give it numbers: Semantic{operand.relation}(coordinates, numbers), or use apply on coordinates alone"
     what = " ".join(repr(operand).split())[:80]
-    raise SemanticError.of("operand", [Violation("an operand is a relation with numbers", what, repair=repair)])
+    raise refusal("operand", "an operand is a relation with numbers", what, repair=repair)
 
 
 _EXAMPLES = {

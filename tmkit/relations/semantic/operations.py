@@ -12,7 +12,7 @@ from typing import Any
 
 from tmkit.relations import rules
 from tmkit.relations.semantic.values import Jacobians, Value
-from tmkit.relations.violations import SemanticError, Violation, are_checked
+from tmkit.relations.violations import SemanticError, Violation, are_checked, refusal
 
 Operation = tuple[Callable[..., Value], Callable[..., Jacobians] | None]
 """The arithmetic of an operation, and its Jacobians where errors are carried along."""
@@ -53,7 +53,7 @@ def _plan(
     sizes = [form.size for form in forms if form.size is not None]
     if len(set(sizes)) > 1:
         rule, shapes = "batches have the same length, or one operand is no batch", " and ".join(map(str, sizes))
-        raise SemanticError.of(f"{operation}({', '.join(map(repr, coords))})", [Violation(rule, f"lengths {shapes}")])
+        raise refusal(f"{operation}({', '.join(map(repr, coords))})", rule, f"lengths {shapes}")
     is_uncertain = any(form.is_uncertain for form in forms)
     if is_uncertain and jacobians is None:
         rule = f"{operation} carries a covariance along"
@@ -94,8 +94,7 @@ def require_representable(representation: Any, coord: Any) -> None:
 
 def _composed(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
     if x.relation != y.relation:
-        rule = f"a {x.relation} is composed with another"
-        raise SemanticError.of("compose", [Violation(rule, f"Semantic{y.relation}")])
+        raise refusal("compose", f"a {x.relation} is composed with another", f"Semantic{y.relation}")
     return rules.compose(x, y, is_settled=is_settled)
 
 

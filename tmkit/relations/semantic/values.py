@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tmkit._core import _moved_six, _turned_six  # type: ignore[attr-defined]
-from tmkit.relations.representation import Numbers, Vector, frozen, rotations
+from tmkit.relations.representation import Numbers, Vector, frozen, rotations, skew
 from tmkit.spatial import Pose, adjoint, compose_each
 
 Value = Any
@@ -127,11 +127,6 @@ def pose_value(p: Vector, matrix: Vector) -> Value:
         return Pose.from_rotation_matrix(p, matrix)
     quat = rotations().from_matrix(np.array(matrix)).as_quat()
     return Pose(p, quat) if matrix.ndim == 2 else frozen(np.hstack([p, quat]))
-
-
-def skew(v: Vector) -> Vector:
-    """Return the matrix (3, 3) of the cross product with a vector."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 def carried(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vector:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 
 from tmkit.relations import representations as reps, rules, semantics as sem
-from tmkit.relations.representation import Numbers, Vector, elapsed, seconds
+from tmkit.relations.representation import Numbers, Vector, elapsed, seconds, skew
 from tmkit.relations.semantic import values
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, result_of
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantic.operations import Operation, planned, ruled
-from tmkit.relations.violations import SemanticError, Violation, checks_are_on
+from tmkit.relations.violations import checks_are_on, refusal
 from tmkit.spatial import Pose, exp_each, log_each, right_jacobian
 
 _SHARED: dict[str, Operation] = {
@@ -38,7 +38,7 @@ class _Vectors(SemanticRelation):
         step, other = by._value, free._value
         made = self._made(form, self._value + work(other, step))
         if form.is_uncertain:
-            terms = (values.skew(other), by.covariance), (-values.skew(step), free.covariance)
+            terms = (skew(other), by.covariance), (-skew(step), free.covariance)
             made._covariance = values.carried(3, (None, self.covariance), *terms)
         return made
 
@@ -304,7 +304,7 @@ def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) ->
     coord = rules.differentiate(first, coord_of(later, first.relation), screw=screw)
     if before.covariance is not None or later.covariance is not None:
         rule = "what is differentiated is exact: how its errors at two times belong together is not known"
-        raise SemanticError.of("differentiate", [Violation(rule, "a covariance", repair="with_covariance(None)")])
+        raise refusal("differentiate", rule, "a covariance", repair="with_covariance(None)")
     now, then = before._value, later._value
     if isinstance(before, SemanticPosition):
         return SemanticLinearVelocity(coord, (then - now) / elapsed(dt))
