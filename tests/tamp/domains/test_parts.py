@@ -147,6 +147,17 @@ def test_a_box_is_turned_upside_down_and_back() -> None:
     assert facts(semantics, scene) == {"(on box table)", "(clear box)", "(handempty)", "(upright box)"}
 
 
+def test_what_is_turned_over_is_taken_by_its_side_soon() -> None:
+    """The hand would be in the table with a grasp from above; one from the side comes before others of that kind."""
+    scene = tk.load_scene("panda_table")
+    box, pose = AttachedShape(Box([0.04, 0.04, 0.12])), Pose([-0.2, -0.3, 0.085])
+    scene = scene.add_frame("box", "table", pose=pose, joint=Free(), classes=["movable"], shapes=[box])
+    domain = parts.compose_domain("turning", [parts.Stacking, parts.Orientation])
+    result = tk.plan(scene, domain=domain, goal="(upside-down box)")
+    assert result.plan is not None
+    assert result.statistics.skeletons == 1
+
+
 def test_a_base_drives_with_its_arm_at_home() -> None:
     """The arm is folded when it drives, so it is at home afterwards, as the PDDL says."""
     domain = parts.compose_domain("fetching", [parts.Driving, parts.Home])
