@@ -146,4 +146,4 @@ def test_what_is_refused(tmp_path: Path, run: Run) -> None:
         assert "run: cannot be written: " in run("record", "run", "--from", address)[2]
         assert "unknown storage 'csv'" in run("record", "new", "--storage", "csv", "--from", address)[2]
         code, out, _ = run("record", "new", "--from", address, "--seconds", 0)
-        assert (code, out.splitlines()[-1]) == (0, "Recorded 1 versions to new")
+        assert (code, out.splitlines()[-1]) == (0, "Recorded 1 version to new")

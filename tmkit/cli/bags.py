@@ -85,7 +85,7 @@ def record(
                         told = failure
             finally:
                 replica.close()
-                say(f"Recorded {versions} versions to {bag}")
+                say(f"Recorded {versions} version{'s' * (versions != 1)} to {bag}")
     if failures:
         raise failures[0]
 
