@@ -300,7 +300,7 @@ def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
     with pytest.raises(SceneError) as refused:
         add_pose(held, on_tray)
     assert refused.value.rule == "PE3"
-    with pytest.raises(SceneError, match="a pose with a joint cannot be turned round: frame 'cup' has a parent"):
+    with pytest.raises(SceneError, match="a pose with a joint cannot be inverted: frame 'cup' has a parent"):
         add_pose(held, on_tray, joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"), on_conflict="invert")
     with pytest.raises(UnknownNameError, match="unknown on_conflict 'maybe'"):
         add_pose(scene, on_tray, on_conflict="maybe")  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 MotionBenchMaker (Chamzas et al. 2021, https://github.com/KavrakiLab/motion_bench_maker) writes pairs of files,
 ``scene0001.yaml`` and ``request0001.yaml``: MoveIt's messages ``PlanningScene`` and ``MotionPlanRequest`` as YAML. Of
 these, boxes, cylinders and spheres are read, the values of joints at the start, and goals that are values of joints.
-The robot, its hand and what may touch are those of a scene of ours, not the file's.
+The robot, its hand and what may touch are those of the given scene, not the file's.
 
 Invariants: what is read is data: aliases of YAML are refused, files are bounded, nothing is run.
 """
@@ -136,7 +136,7 @@ def read_motion_problem(
     """Return the problem of two files of MotionBenchMaker: a ``PlanningScene`` and a ``MotionPlanRequest`` of MoveIt.
 
     The poses are in the root frame of ``scene``, the robot. Meshes, planes, attached objects and goals that are no
-    values of joints are refused. Names of joints that the scene does not have are left out where the arm does not need
+    values of joints are refused. Names of joints that the scene does not have are omitted where the arm does not need
     them, such as those of a second finger.
     """
     around, request = _read(Path(scene_file)), _read(Path(request_file))

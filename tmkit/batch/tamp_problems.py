@@ -3,7 +3,7 @@
 `pybullet-planning <https://github.com/caelan/pybullet-planning>`_ has them as ``problems/json/*.json`` (Garrett et al.,
 FFRob and HBF). Of a file, boxes, cylinders and spheres are read, meshes as their bounds, as its own reader does;
 tables, regions on them, and goals that objects are on tables, in regions or at poses. The robot, a PR2 in the file, is
-that of a scene of ours, whose base begins where the file has it.
+that of a built-in scene, whose base begins where the file has it.
 
 Invariants: what is read is data; nothing is run.
 """

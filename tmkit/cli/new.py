@@ -49,7 +49,7 @@ def robot(
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Describe a robot's arm and hand: infer them, ask on a terminal where that is unsure, and try to pick a cube.
+    """Describe a robot's arm and hand: infer them, ask on a terminal where that is uncertain, and try to pick a cube.
 
     A tool frame or a hand that is added to the robot comes into a scene beside the description.
     """
@@ -148,7 +148,7 @@ class _Assistant:
         return found
 
     def ask(self) -> InferredArm:
-        """Infer the arm, and ask where that is unsure."""
+        """Infer the arm, and ask where that is uncertain."""
         found = self.infer()
         if self.tip is None and found.other_tips:
             self.tip = _choose("Which arm, by the frame of its hand?", (found.manipulator.tip, *found.other_tips))

@@ -101,7 +101,7 @@ class FactTable:
 
 
 def goal_facts(goal: Formula) -> tuple[Fact, ...]:
-    """Return the facts of a goal that is a conjunction of them; what else it wants is left out."""
+    """Return the facts of a goal that is a conjunction of them; what else it wants is omitted."""
     parts = goal.parts if isinstance(goal, And) else (goal,)
     return tuple(Fact(part.predicate, part.terms) for part in parts if isinstance(part, Atom))
 

@@ -194,7 +194,7 @@ class TorqueLimits:
         return effort_limits(self.scene, self.q, self.manipulator)
 
     def torques(self, positions: _Array, velocities: _Array, accelerations: _Array) -> _Array:
-        """Return the torques (m, n_arm) of a motion, (m, n) each; columns after the arm's are left out.
+        """Return the torques (m, n_arm) of a motion, (m, n) each; columns after the arm's are omitted.
 
         Args:
             positions: radians or metres.
@@ -208,7 +208,7 @@ class TorqueLimits:
         """Return why the arm cannot hold itself and its load on a path, or None.
 
         Args:
-            path: (k, n) radians or metres; columns after the arm's are left out.
+            path: (k, n) radians or metres; columns after the arm's are omitted.
             share: of its limits that it has.
         """
         return effort_fault(self.scene, self._full(path), self.manipulator, share=share)

@@ -147,7 +147,7 @@ class FramedPose(Generic[_Target, _Reference]):
         return FramedPose(self.target, other.reference, self.relation.compose(other.relation))
 
     def inverse(self) -> FramedPose[_Reference, _Target]:
-        """Return the pose the other way round."""
+        """Return the inverse pose."""
         return FramedPose(self.reference, self.target, self.relation.inverse2())
 
     @property

@@ -118,7 +118,7 @@ class _TreePicture:
         return shown
 
     def _rows(self, index: int) -> int:
-        """Return how many lines a node takes, with one for children that are left out."""
+        """Return how many lines a node takes, with one for children that are omitted."""
         return 1 + len(_failures(self.nodes[index])) + bool(self.children[index])
 
     def draw(self) -> None:

@@ -192,7 +192,7 @@ class Stage:
             handle.color = np.rint(255.0 * np.array(color[:3])).astype(np.uint8)
 
     def notify(self, title: str, text: str, *, is_error: bool = False) -> None:
-        """Show a message in the page of everyone who looks.
+        """Show a message in all open pages.
 
         Args:
             title: the title.

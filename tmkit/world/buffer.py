@@ -1,7 +1,7 @@
-"""Transforms as they come, and as they were: tf2's buffer over versions of a scene.
+"""Incoming transforms and their history: tf2's buffer over versions of a scene.
 
-A transform that comes makes the next version; readers take the version that is there and see it whole, without waiting
-and without being waited for. Who waits for a transform sleeps until one comes that makes it known. As in tf2,
+Each transform makes the next version; readers take the present version whole, and neither they nor writers wait for
+each other. A lookup with a timeout sleeps until a version has the transform. As in tf2,
 ``lookup_transform(target, source, time)`` returns target_from_source, and time 0 is the newest time at which all of the
 way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What tf2 ignores with a line in its log is noted in
 :attr:`Buffer.refusals`.
@@ -71,7 +71,7 @@ class Buffer(LiveScene):
 
         Args:
             transform: a ``TransformStamped``.
-            authority: who says so, for messages.
+            authority: the sender, for messages.
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=False))
 
@@ -80,7 +80,7 @@ class Buffer(LiveScene):
 
         Args:
             transform: a ``TransformStamped``; its stamp means nothing.
-            authority: who says so, for messages.
+            authority: the sender, for messages.
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=True))
 
@@ -92,7 +92,7 @@ class Buffer(LiveScene):
         Args:
             message: a ``PoseWithCovarianceStamped``; its covariance is in the axes of the frame of its header.
             child_frame_id: the frame whose pose it is.
-            authority: who says so, for messages.
+            authority: the sender, for messages.
         """
 
         def insert() -> SceneGraph:
@@ -108,7 +108,7 @@ class Buffer(LiveScene):
 
         Args:
             message: a ``JointState``; velocity and effort are not used.
-            authority: who says so, for messages.
+            authority: the sender, for messages.
         """
 
         def insert() -> SceneGraph:

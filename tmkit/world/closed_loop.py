@@ -1,12 +1,11 @@
 """The closed loop: execute, look during and after each step, and go on, repair the plan, or plan again.
 
-``docs/howto/closed_loop.md`` has the rules of what is compared and believed. What was learned is a new version of the
-scene, in which an object lies on what is below it. From there the actions that are left are refined anew, with the
-motions that are still valid (:func:`tmkit.tamp.repair_plan`); only if that fails, the problem is planned anew.
+``docs/howto/closed_loop.md`` has the rules of comparison and estimation. Each estimate is a new version of the scene,
+in which an object lies on its support. From there the remaining actions are refined anew, with the motions that are
+still valid (:func:`tmkit.tamp.repair_plan`); only if that fails, the problem is planned anew.
 
-Invariants: success is claimed for goals that hold in the version that is believed after the last look; what no sensor
-has in view is believed to be as planned, and without sensors all is. The same executor, sensors and seed give the same
-run.
+Invariants: success means that the goals hold in the estimate after the last look; objects that no sensor has in view
+are taken to be as planned, without sensors all of them. The same executor, sensors and seed give the same run.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class ClosedLoopEvent:
         segment: number of segments of the step after it that were executed.
         time: seconds of the executor's simulation, if it has one.
         text: what, in words.
-        scene: the version of the scene as it is believed then.
+        scene: the estimated scene at that time.
         q: (n_joints,) its configuration.
         expected: the version that the plan has at this moment.
         objects: that differ.
@@ -107,7 +106,7 @@ class ClosedLoopResult(Result):
         explanation: in words: the failure, and what led to it.
         events: what was noticed, in order; of a failure the last one is the failure itself.
         plans: the plans that were begun, in order.
-        scene: the version of the scene as it is believed at the end.
+        scene: the estimated scene at the end.
         q: (n_joints,) the configuration at the end.
     """
 
@@ -153,7 +152,7 @@ def execute_closed_loop(
     Within a step it is looked where the arm may go anywhere: before it comes to an object, and before it puts one down.
 
     Args:
-        problem: what is wanted, from the world as it is believed to be.
+        problem: the task; its scene is the estimate at the start.
         executor: executes the steps; where it has an attribute ``q`` (n_joints,), fingers are read there.
         sensors: what looks. What none of them has in view is taken to be as planned; without any, all is.
         plan: the first plan; by default it is planned.
@@ -173,7 +172,7 @@ def execute_closed_loop(
 
 
 class _Loop:
-    """One execution: what is believed, and what has happened."""
+    """One execution: the estimated scene, and what has happened."""
 
     def __init__(
         self, problem: PlanningProblem, executor: Executor, sensors: Sequence[Sensor], options: PlanningOptions,
@@ -210,7 +209,7 @@ class _Loop:
             remaining, plan = self._executed(plan), None
 
     def _planned(self, remaining: tuple[PlanStep, ...]) -> Plan | ClosedLoopResult:
-        """Return a plan from what is believed, by the actions that remain where they do; or the failure."""
+        """Return a plan from the estimated scene, with the remaining actions where possible; or the failure."""
         problem = replace(self._problem, scene=self._scene, q=self._q)
         if self._plans:  # a problem file has facts of the beginning, too
             first = self._plans[0]
@@ -232,7 +231,7 @@ class _Loop:
         return result.plan
 
     def _executed(self, plan: Plan) -> tuple[PlanStep, ...]:
-        """Execute a plan as far as the world is as it says, and believe what is seen; return what was left of it."""
+        """Execute a plan as far as the world is as expected, and update the estimate; return the remaining steps."""
         executor = self._executor
         executor.begin(plan)
         self._step, self._segment, self._undone = 0, 0, False
@@ -256,7 +255,7 @@ class _Loop:
         return ()
 
     def _looked(self, plan: Plan) -> bool:
-        """Look at the world, and believe it; return whether it is not as expected."""
+        """Look at the world, and update the estimate; return whether it is not as expected."""
         assert self._q is not None, "a plan has one"
         expected = self._expected = self._scene
         seen: dict[str, list[Detection]] = {}
@@ -272,14 +271,14 @@ class _Loop:
             is_odd = any(name not in expected or not agrees(at.pose(name), found[-1]) for name, found in seen.items())
             if is_complete and (not is_odd or number >= self._looks - 1):
                 break
-        return (is_odd or not is_complete) and self._believed(plan, seen, view or ())
+        return (is_odd or not is_complete) and self._estimated(plan, seen, view or ())
 
     def _in_view(self, scene: SceneGraph) -> set[str]:
         assert self._q is not None
         return {name for sensor in self._sensors for name in sensor.in_view(scene, self._q)}
 
-    def _believed(self, plan: Plan, seen: dict[str, list[Detection]], view: Collection[str]) -> bool:
-        """Believe what most looks agree on; return whether it differs from what was expected."""
+    def _estimated(self, plan: Plan, seen: dict[str, list[Detection]], view: Collection[str]) -> bool:
+        """Set the estimate to what most looks agree on; return whether it differs from what was expected."""
         assert self._q is not None
         expected = self._expected
         at, scene, news = expected.at(self._q), expected, dict[str, str]()
@@ -295,7 +294,7 @@ class _Loop:
                 one, root = found[0], scene.root(plan.robot.base)
                 scene = scene.add_frame(name, root, pose=pose, joint=Free(), classes=one.classes, shapes=one.shapes)
                 scene = resting(scene, name, pose, self._q)
-                news[name] = f"'{name}' is there, which nobody knew of, on '{scene.parent(name)}'"
+                news[name] = f"'{name}' is there, unexpected, on '{scene.parent(name)}'"
                 continue
             metres, radians = at.pose(name).distance(pose)
             if metres <= TOLERANCE and radians <= 10.0 * TOLERANCE:

@@ -1,4 +1,4 @@
-"""A scene that changes: the version of now, who puts the next one in its place, and who waits for it."""
+"""A scene that changes: its present version, edits that replace it, and waiting for the next one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tmkit.errors import ArgumentError, ListenerError
 class LiveScene:
     """The present version of a world, shared by threads.
 
-    A version is an immutable value: who reads :attr:`scene` has it whole, without waiting. Edits come one after the
-    other. Who follows the world waits for a version other than the one he has (:meth:`wait`) and takes the difference
+    A version is an immutable value: reading :attr:`scene` returns it whole, without waiting. Edits are made one after
+    the other. A follower waits for a version other than its own (:meth:`wait`) and computes the difference
     (:func:`tmkit.graph.diff`); versions between may be skipped.
 
     Args:

@@ -127,7 +127,7 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
     scene = load_scene(tmp_path / "x.gltf", on_note=lambda note: notes.append(note.text))
     assert scene.frame_names == ("world", "node_0", "a", "a_2", "world_3")
     assert scene.parent("a_2") == "node_0"
-    assert notes == ["2 cameras have no part in a scene, and are left out"]
+    assert notes == ["2 cameras have no part in a scene, and are omitted"]
 
 
 @pytest.mark.parametrize(

@@ -274,14 +274,14 @@ def pair(content: str, kind: str = "revolute", *, version: str = "1.9") -> str:
 
 
 def test_limits_and_dynamics(tmp_path: Path) -> None:
-    """1e16 and negative efforts mean no limit; a spring is left out."""
+    """1e16 and negative efforts mean no limit; a spring is omitted."""
     limit = "<lower>-1</lower><upper>2</upper><effort>-1</effort><velocity>3</velocity>"
     dynamics = "<damping>0.1</damping><friction>0.2</friction><spring_stiffness>5</spring_stiffness>"
     scene, notes = read(tmp_path, pair(f"<axis><limit>{limit}</limit><dynamics>{dynamics}</dynamics></axis>"))
     found = scene.joint("b")
     assert (found.lower, found.upper, found.velocity, found.effort) == (-1, 2, 3, np.inf)
     assert (found.damping, found.friction) == (0.1, 0.2)
-    assert notes == ["4: the spring of the joint 'j' is left out"]
+    assert notes == ["4: the spring of the joint 'j' is omitted"]
     free, _ = read(tmp_path, pair("<axis><limit><lower>-1e16</lower><upper>1e16</upper></limit></axis>"))
     assert free.joint("b").type == "continuous"
     turned, notes = read(tmp_path, pair("<axis><limit><lower>1</lower><upper>-1</upper></limit></axis>"))
@@ -346,8 +346,8 @@ def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
     scene, notes = read(tmp_path, model(f"{links}\n{joints}"))
     assert [(name, scene.parent(name)) for name in "abcd"] == [("a", "b"), ("b", "c"), ("c", "world"), ("d", "c")]
     assert notes[:2] == [
-        "4: the joint 'j0' is turned round: its child is above",
-        "7: the joint 'j3' closes a loop, and is left out",
+        "4: the joint 'j0' is reversed: its child is above",
+        "7: the joint 'j3' closes a loop, and is omitted",
     ]
     assert all(scene.is_allowed(one, other) for one, other in ("ab", "bc", "cd", "da"))
 
@@ -356,7 +356,7 @@ def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
 
 
 def test_shapes_of_links(tmp_path: Path) -> None:
-    """Equal visual and collision shapes are one; what has no shape here is left out with a note."""
+    """Equal visual and collision shapes are one; what has no shape here is omitted with a note."""
     (tmp_path / "tip.obj").write_text(TIP)
     look = "<transparency>0.5</transparency><material><diffuse>1 0 0 1</diffuse></material>"
     rough = "<surface><friction><ode><mu>0.7</mu></ode></friction></surface>"
@@ -456,8 +456,8 @@ def test_what_is_no_part_of_a_scene_is_noted(tmp_path: Path) -> None:
     )
     _, notes = read(tmp_path, model(text))
     assert notes == [
-        "3: <sensor> has no part in a scene, and is left out (2 in all)",
-        "3: <plugin> has no part in a scene, and is left out (1 in all)",
+        "3: <sensor> has no part in a scene, and is omitted (2 in all)",
+        "3: <plugin> has no part in a scene, and is omitted (1 in all)",
         "3: <colision> of <link> is not read; did you mean 'collision'?",
     ]
 

@@ -262,8 +262,8 @@ def test_loops_and_other_joints_are_left_out(tmp_path: Path) -> None:
     assert scene.joint_names == ("Spherical/x", "Spherical/y", "Spherical/z")
     assert set(scene.frame_names) >= {"a", "b", "s/a"}
     assert notes == [
-        "/Distance): a joint of type PhysicsDistanceJoint is left out",
-        "/Fixed): the joint closes a loop, and is left out",
+        "/Distance): a joint of type PhysicsDistanceJoint is omitted",
+        "/Fixed): the joint closes a loop, and is omitted",
         "/Spherical): the spherical joint is read as three turns, 'Spherical/x', '/y' and '/z'",
     ]
 
@@ -283,8 +283,8 @@ def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPat
     scene = load_scene(folder / "main.usda", on_note=lambda note: notes.append(note.text))
     assert scene.shapes("x")[0].shape.kind == "box"
     assert notes == [
-        "the layer 'gone.usda' is missing, and is left out",
-        "the layer 'omniverse://host/a.usd' is missing, and is left out",
+        "the layer 'gone.usda' is missing, and is omitted",
+        "the layer 'omniverse://host/a.usd' is missing, and is omitted",
     ]
     (folder / "part.usda").write_text(f"#usda 1.0\n(subLayers = [@{far}/secret.usda@])\n")
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):

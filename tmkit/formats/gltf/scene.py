@@ -53,7 +53,7 @@ def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph
         raise FileFormatError.at(path, f"is no valid glTF 2.0: {reason}") from error
     for kind in _DROPPED:
         if document.get(kind):
-            note(SourceLocation(str(path)), f"{len(document[kind])} {kind} have no part in a scene, and are left out")
+            note(SourceLocation(str(path)), f"{len(document[kind])} {kind} have no part in a scene, and are omitted")
     return scene_from_dict(made, source=str(path), loader=loader, folder=path.parent)
 
 

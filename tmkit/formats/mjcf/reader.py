@@ -6,7 +6,7 @@ hinges, a free joint a free edge. Sites are frames. Joints that an equality coup
 that MuJoCo never checks may touch: parent and child, excluded ones, those whose collision masks do not meet.
 
 MuJoCo reads nothing from the disk: included files, meshes and heights are found by the rules of all scene files, and
-handed to it. What a scene does not have (actuators, sensors, tendons, cameras, textures, ...) is left out, with a note
+handed to it. What a scene does not have (actuators, sensors, tendons, cameras, textures, ...) is omitted, with a note
 for each kind. The extra ``render`` is needed.
 """
 
@@ -104,7 +104,7 @@ class _Source:
                 _remove(element)
         for kind, place in dropped.items():
             if kind not in _SILENT:
-                self.note(place, f"<{kind}> has no part in a scene, and is left out ({counts[kind]} in all)")
+                self.note(place, f"<{kind}> has no part in a scene, and is omitted ({counts[kind]} in all)")
         self.check_copies(top)
         for element in top.iter("material"):
             for layer in list(element):
@@ -292,7 +292,7 @@ class _Model:
             c0, c1, *rest = model.eq_data[number][:5].tolist()
             if leader < 0 or any(rest):
                 text = "is fixed" if leader < 0 else "follows another by a polynomial"
-                self.source.note(place, f"the equality by which '{self.names['joint'][follower]}' {text} is left out")
+                self.source.note(place, f"the equality by which '{self.names['joint'][follower]}' {text} is omitted")
                 continue
             zero, zero_of_leader = (model.qpos0[model.jnt_qposadr[joint]] for joint in (follower, leader))
             offset = c0 + float(zero) - c1 * float(zero_of_leader)

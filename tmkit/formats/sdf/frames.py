@@ -238,7 +238,7 @@ def _axis_spec(joint: SdfJoint, axis: XmlElement, name: str, joints: Mapping[Nod
         damping, friction = dynamics.not_negative("damping", 0.0), dynamics.not_negative("friction", 0.0)
         spec = replace(spec, damping=damping, friction=friction)
         if dynamics.number("spring_stiffness", 0.0):
-            dynamics.note(f"the spring of the joint '{name}' is left out")
+            dynamics.note(f"the spring of the joint '{name}' is omitted")
     return spec
 
 

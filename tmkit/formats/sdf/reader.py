@@ -61,7 +61,7 @@ def _origin(part: XmlElement, link: Node) -> PoseSpec:
 
 
 def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometrySpec | None:
-    """Return the shape of a ``<visual>`` or ``<collision>``, ``None`` for one that is left out."""
+    """Return the shape of a ``<visual>`` or ``<collision>``, ``None`` for one that is omitted."""
     element = one_of(part.needed("geometry"), _ACCEPTED, others=_OTHERS)
     origin, spec = _origin(part, link), None
     if element.tag == "plane":
@@ -190,9 +190,9 @@ class _Reader:
 
     @staticmethod
     def note_dropped(root: XmlElement) -> None:
-        """Make a note for each kind of element that is left out, or unknown."""
+        """Make a note for each kind of element that is omitted, or unknown."""
         for tag, count in Counter(str(element.tag) for element in root.element.iter(*_DROPPED)).items():
-            root.all(tag)[0].note(f"<{tag}> has no part in a scene, and is left out ({count} in all)")
+            root.all(tag)[0].note(f"<{tag}> has no part in a scene, and is omitted ({count} in all)")
         for element in root.element.iter(*_KNOWN):
             known = _KNOWN[str(element.tag)]
             is_dropped = any(above.tag in _DROPPED for above in element.iterancestors())
@@ -299,7 +299,7 @@ class _Reader:
         static = {link for link, is_static in self.links.items() if is_static}
         roots = grow(world, [*self.links], static, self.joints)
         for joint in (joint for joint in self.joints if joint.above is None or joint.is_turned):
-            what = "closes a loop, and is left out" if joint.above is None else "is turned round: its child is above"
+            what = "closes a loop, and is omitted" if joint.above is None else "is reversed: its child is above"
             joint.node.element.note(f"the joint '{joint.node.name}' {what}")
         kept = {joint.node: joint for joint in self.joints if joint.above is not None}
         frames: list[FrameSpec] = []

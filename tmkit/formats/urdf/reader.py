@@ -11,7 +11,7 @@ joints of one, with frames between them, all named after it:
   letter of the format has x.
 * ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes, in this order.
 
-A link of mass 0 has no inertia at all. An ``<inertial>`` without a mass is left out, one without an inertia matrix is a
+A link of mass 0 has no inertia at all. An ``<inertial>`` without a mass is omitted, one without an inertia matrix is a
 point mass, both with a note. Links that a joint joins may touch (reason ``adjacent``), looking upwards through links
 that have no collision shape.
 

@@ -72,7 +72,7 @@ class StageValues:
         if np.linalg.det(turn) < 0.0:
             turn[:, 0], scale[0] = -turn[:, 0], -scale[0]
         if np.abs(product(turn.T, turn) - np.eye(3)).max() > 1e-6:
-            self.note(self.place(prim), "the transform has shear, which is left out")
+            self.note(self.place(prim), "the transform has shear, which is omitted")
             x, y = turn[:, 0], turn[:, 1] - dot(turn[:, 0], turn[:, 1]) * turn[:, 0]
             y = y / norm(y)
             turn = np.stack([x, y, np.cross(x, y)], axis=1)
@@ -130,7 +130,7 @@ class StageValues:
         )  # fmt: skip
 
     def shape(self, prim: Any, scale: Array) -> PrimitiveSpec | Shape | None:
-        """Return the shape of a prim of these scales (3,), ``None`` for one that is left out."""
+        """Return the shape of a prim of these scales (3,), ``None`` for one that is omitted."""
         kind, sizes = str(prim.GetTypeName()), np.abs(scale)
         if kind == "Mesh":
             return self.mesh(prim, scale)
@@ -144,7 +144,7 @@ class StageValues:
             x, y, z = (radius * sizes).tolist()
             return PrimitiveSpec("sphere", (x,)) if math.isclose(x, y) and math.isclose(y, z) else ellipsoid((x, y, z))
         if kind not in ("Cylinder", "Capsule", "Cone"):
-            self.note(self.place(prim), f"a prim of type {kind} has no shape here, and is left out")
+            self.note(self.place(prim), f"a prim of type {kind} has no shape here, and is omitted")
             return None
         along = "XYZ".index(prim.GetAttribute("axis").Get() or "Z")
         across = np.delete(sizes, along)
@@ -159,7 +159,7 @@ class StageValues:
             self.numbers(prim, key) for key in ("points", "faceVertexCounts", "faceVertexIndices")
         )
         if points is None or counts is None or corners is None or not len(counts):
-            self.note(self.place(prim), "the mesh has no faces, and is left out")
+            self.note(self.place(prim), "the mesh has no faces, and is omitted")
             return None
         number, corner = counts.astype(np.int64), corners.astype(np.int64)
         if number.min() < 3 or number.sum() != len(corner) or number.sum() > 3 * self.limits.mesh_triangles:
@@ -242,7 +242,7 @@ def _layers(path: Path, packages: PackageResolver, note: Note) -> list[Any]:
                 packages.resolve(other.partition("[")[0], folder=path.parent, place=place)
                 waiting.append(other)
             else:
-                note(place, f"the layer '{asset}' is missing, and is left out")
+                note(place, f"the layer '{asset}' is missing, and is omitted")
                 layer.UpdateCompositionAssetDependency(asset, "")
     return [*found.values()]
 
@@ -325,7 +325,7 @@ class _Reader(StageValues):
 
     def join(self, prim: Any) -> None:
         if prim.GetTypeName() not in KINDS:
-            self.note(self.place(prim), f"a joint of type {prim.GetTypeName()} is left out")
+            self.note(self.place(prim), f"a joint of type {prim.GetTypeName()} is omitted")
             return
         frames, poses = [], []
         for end in "01":
@@ -390,7 +390,7 @@ class _Reader(StageValues):
         moved: dict[_Frame, _Joint] = {}
         for joint in self.joints:
             if joint.above is None:
-                self.note(self.place(joint.prim), "the joint closes a loop, and is left out")
+                self.note(self.place(joint.prim), "the joint closes a loop, and is omitted")
             else:
                 moved[joint.top if joint.is_turned else joint.bottom] = joint
         made = [FrameSpec("world", None, self.place(self.world.prim), geometry=tuple(self.world.shapes))]

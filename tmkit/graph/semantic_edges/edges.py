@@ -48,7 +48,7 @@ def add_pose(
         pose: the pose, with its covariance; if not that of a frame relative to one, converted by poses of the scene.
         joint: how the frame moves relative to its reference, at value 0 in this pose.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
-        on_conflict: whether a pose that is refused is to be tried the other way round.
+        on_conflict: whether the inverse of a refused pose is tried.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
@@ -67,7 +67,7 @@ def add_pose(
             raise
     frame, turned = between.coord.ori, between.inverse2()
     if joint.type != "fixed":
-        message = f"a pose with a joint cannot be turned round: frame '{frame}' has a parent already"
+        message = f"a pose with a joint cannot be inverted: frame '{frame}' has a parent already"
         raise SceneError(message, frame=frame)
     return _with_relation(scene, turned, joint)
 
@@ -212,7 +212,7 @@ def add_twist(
             symmetric positive semi-definite; it is brought to the frame like the twist. None or zero: exact.
         frame: the frame that the edge leads to; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
-        on_conflict: whether a refused twist is to be tried the other way round, as of a frame of the reference body.
+        on_conflict: whether the inverse of a refused twist is tried, as that of a frame of the reference body.
         strict: whether to refuse a twist between two bodies that twist edges join in any way already, in any direction
             and through whichever frames (rule TE6 for all trees together). By default a second twist is refused where
             it leads back (TE5), where poses join its frame to another of the body that has a path from the same body
@@ -241,12 +241,12 @@ def add_twist(
     except SceneError:
         if on_conflict != "invert":
             raise
-        reason = f"the twist of '{head}' relative to body '{c.ref_body}' is refused, and cannot be turned round"
+        reason = f"the twist of '{head}' relative to body '{c.ref_body}' is refused, and cannot be inverted"
         other = frame_on(scene, c.ref_body, head)
         if other is None:
             raise SceneError(f"{reason}: no frame of that body is joined to '{head}' by poses") from None
     made = brought(scene, made, point=other, axes=other, q=q)
-    # the covariance of the twist turned round is the same
+    # the inverse has the same covariance
     return scene.set_twist(other, -made._value, relative_to_body=c.body, covariance=made.covariance)
 
 

@@ -53,7 +53,7 @@ def add_fact(
 ) -> SceneGraph:  # fmt: skip
     """Return the scene in which a fact holds, between any two frames and in any order of facts.
 
-    O(depth log n), and O(log n) for each observation in the scene; where edges are turned round, that many edits more.
+    O(depth log n), and O(log n) for each observation in the scene; where edges are reversed, that many edits more.
 
     Args:
         scene: the scene, which has the frames on the bodies that the fact names.
@@ -334,7 +334,7 @@ def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLi
     apart = {"pose": (metres, radians), "position": (metres,), "orientation": (radians,)}[told.kind]
     if max(apart) <= _EXACT * (1.0 + math.hypot(*told.pose.translation)):
         return
-    verdict = "an exact fact agrees to 1e-9"
+    criterion = "an exact fact agrees to 1e-9"
     if told.error is not None or known.covariance.any():
         if told.kind == "orientation":
             turn = (told.pose.inverse() @ known.mean).log()[3:]
@@ -346,12 +346,12 @@ def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLi
         most = chi_square_quantile(gate, degrees) if degrees else 0.0
         if squared <= most:
             return
-        verdict = f"its squared Mahalanobis distance is {squared:.4g} of {most:.4g}"
+        criterion = f"its squared Mahalanobis distance is {squared:.4g} of {most:.4g}"
     numbers = {"pose": f"{metres:.4g} m and {radians:.4g} rad", "position": f"{metres:.4g} m"}
     way = " - ".join(scene.path(told.frame, told.reference))
     raise SceneError(
         f"the {told.kind} of '{told.frame}' relative to '{told.reference}' contradicts the scene by "
-        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({verdict}); say what has moved with moves=",
+        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); name what has moved by moves=",
         frame=told.frame,
     )
 

@@ -48,7 +48,7 @@ def observed(scene: SceneGraph, told: Told) -> SceneGraph:
 
 
 def joined(scene: SceneGraph, told: Told, q: ArrayLike | None, *, is_kept: bool = True) -> SceneGraph:
-    """Return the scene in which the tree of a frame hangs under another's, or the other way round.
+    """Return the scene in which the tree of a frame is below another's, or the reverse.
 
     Args:
         scene: the scene.

@@ -339,7 +339,7 @@ class SemanticRelation:
         return self._of(coord, self.representation, self.covariance)
 
     def inverse(self) -> Self:
-        """Return the relation the other way round, expressed in the same frame.
+        """Return the inverse of the relation, expressed in the same frame.
 
         Raises:
             SemanticError: the representation does not allow it, as a matrix does not; see ``inverse2``.

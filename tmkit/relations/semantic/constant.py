@@ -124,7 +124,7 @@ class _OfFrames(_Constant):
     operations: ClassVar[dict[str, Operation]] = _OF_FRAMES
 
     def inverse2(self) -> Self:
-        """Return the relation the other way round, expressed in its own reference frame.
+        """Return the inverse of the relation, expressed in its own reference frame.
 
         Raises:
             SemanticError: it is not expressed in its reference orientation frame.

@@ -1,4 +1,4 @@
-"""Who may do what at a server, and how much: limits, tokens, requests and bytes a second, and requests that wait."""
+"""Access to a server: limits, tokens, requests and bytes a second, and requests that wait."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _hashed(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()  # found by its digest, so that time says nothing of it
+    return hashlib.sha256(token.encode()).digest()  # found by its digest, so timing reveals nothing of it
 
 
 class Waiter:

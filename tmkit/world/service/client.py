@@ -263,7 +263,7 @@ class Client(WorldEdits, Closing):
             begun = clock.monotonic()
             data = self._transport.request(message, timeout=min(left, self._retry + wait))
             if data is None:
-                clock.sleep(max(0.0, min(left, 0.02 - (clock.monotonic() - begun))))  # nobody is there yet
+                clock.sleep(max(0.0, min(left, 0.02 - (clock.monotonic() - begun))))  # no server is there yet
                 continue
             try:
                 answer = _answers.decode(data)

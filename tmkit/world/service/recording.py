@@ -12,8 +12,8 @@ A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, size of the fi
 written, flag) and its bytes. The last record of a new file is empty and says that those before it are on disk. When the
 file is opened, all of it is checked. A record that is damaged while a later one says that it had been synchronised is
 damage of what was acknowledged: an error that names the offset. Without such a one it is what a killed process or a
-power cut left of records that nobody was told of: it is cut, with a note in the log of the program. Invariant: what is
-read is what was kept since the last restart, in order, and all of it that was acknowledged.
+power cut left of records that were never acknowledged: it is cut, with a note in the log of the program. Invariant:
+what is read is what was kept since the last restart, in order, and all of it that was acknowledged.
 
 :class:`WorldLog` keeps the versions of a world so, and in a folder beside the file the shapes with arrays that they
 name.

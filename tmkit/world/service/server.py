@@ -1,12 +1,12 @@
 """A server that holds a world: it answers requests of clients over a transport, and executes their edits in turn.
 
-Requests are answered by the thread that the transport calls with; a thread of its own answers those who follow the
-world. Versions are immutable, so queries wait for nothing. An edit is all or nothing and makes one version; versions
-are numbered from 0. The last edit of each session is remembered, so an edit that arrives twice is executed once, also
-across a restart from a log.
+Requests are answered by the thread that the transport calls with; a thread of its own answers followers. Versions are
+immutable, so queries wait for nothing. An edit is all or nothing and makes one version; versions are numbered from 0.
+The last edit of each session is remembered, so an edit that arrives twice is executed once, also across a restart from
+a log.
 
 With a log, the transport is wrapped (:mod:`~tmkit.world.service.recording`), the record of each version is kept before
-anyone is told of it, and now and then the whole scene, with which the log begins anew; the next time, the shapes that
+any client receives it, and now and then the whole scene, with which the log begins anew; the next time, the shapes that
 only older records name are removed.
 
 Invariants: whatever bytes come in, they are answered or refused with a reason and counted; no request runs code of its
@@ -137,7 +137,7 @@ class WorldServer(Closing):
         return m.ServiceStatus(self.world, number, len(scene), scene.fingerprint, counts)
 
     def close(self) -> None:
-        """Answer those who wait, end serving, and close the log."""
+        """Answer waiting clients, end serving, and close the log."""
         self._remove_listener()
         self._followers.close()
         self._transport.close()

@@ -37,7 +37,7 @@ class Transport(ABC):
 
     @abstractmethod
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Send a request, and return its answer, or None when none came in time or nobody listens.
+        """Send a request, and return its answer, or None when none came in time or no server listens.
 
         Args:
             message: the request.

@@ -114,7 +114,7 @@ class ZenohTransport(Transport):
             raise ServiceError(f"cannot listen at {self._address}: {_reason(error)}", kind="transport") from None
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Send a query and return the answer, None when none came in time or nobody listens.
+        """Send a query and return the answer, None when none came in time or no server listens.
 
         Raises:
             ServiceError: the server is there, and one of the two refuses the certificate of the other.
