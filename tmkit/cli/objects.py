@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tmkit.cli.common import AsJson, require_writable
 from tmkit.cli.reporting import print_json, progress, say
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(help="Prepare objects for scenes.", no_args_is_help=True)
 

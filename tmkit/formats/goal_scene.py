@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import ImportNote, did_you_mean, reported
@@ -24,9 +23,6 @@ from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
 from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
-
-if TYPE_CHECKING:
-    pass
 
 _MOVABLE = frozenset({"movable", "moveable"})
 _TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits

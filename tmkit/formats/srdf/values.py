@@ -17,14 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from tmkit._support import ImportNote, Note, SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, RobotError, SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
-
-if TYPE_CHECKING:
-    from tmkit.graph import SceneGraph
 
 
 @dataclass(frozen=True, slots=True)

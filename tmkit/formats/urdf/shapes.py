@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tmkit._support.limits import is_refused_by_system
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean
@@ -27,9 +26,6 @@ from tmkit.formats.spec.parts import GeometrySpec, MeshSpec, PoseSpec, Primitive
 from tmkit.formats.spec.values import pose_of, spec_of_pose
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
-
-if TYPE_CHECKING:
-    pass
 
 Materials = Mapping[str, Quadruple | None]
 

@@ -27,16 +27,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from tmkit._core import SceneGraph, Shape
 from tmkit.errors import DuplicateNameError, SceneError, UnknownNameError
 from tmkit.graph.patterns.placed import PlacedScene
-
-if TYPE_CHECKING:
-    from tmkit.graph.patterns.placed import PlacedScene
 
 Range = tuple[float, float]
 _DIMENSIONS = {  # of each kind of shape, how many
