@@ -122,7 +122,6 @@ class _Module:
             yield f"{variable} = {expression}"
 
     def scene_function(self) -> Iterator[str]:
-        """Yield the lines of the function ``scene``."""
         self.used |= {"FrameSpecification", "SceneGraph"}
         scene = self.scene
         frames = [self.frame(name) for name in scene.frame_names]
@@ -304,7 +303,6 @@ def _class_name(name: str) -> str:
 
 
 def _pattern(structure: StructureSpec | None) -> str:
-    """Return the patterns of a structure by its name."""
     if structure is None:
         return "{}"
     parts: list[str] = []

@@ -117,7 +117,6 @@ def inverse_dynamics(
 
 
 def _turned(vector: _Array, scalar: _Array, of: _Array) -> _Array:
-    """Return vectors turned by quaternions."""
     crossed = _cross(vector, of)
     result: _Array = of + 2.0 * (scalar * crossed + _cross(vector, crossed))
     return result

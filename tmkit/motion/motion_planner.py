@@ -190,8 +190,6 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
 
 
 def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
-    """Refuse a path that is none for a query."""
-
     def differ(first: _Array, second: _Array) -> bool:
         return bool(np.max(np.abs(first - second), initial=0.0) > _END_TOLERANCE)
 

@@ -182,7 +182,6 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
 
 
 def _known(representations: Names | None) -> dict[str, Any]:
-    """Return all representations by name."""
     taken = sorted(set(representations or ()) & set(_REPRESENTATIONS))
     if taken:
         raise refusal("representations", "a name of one's own is not built-in", ", ".join(taken))

@@ -237,7 +237,6 @@ def _ready(
 
 
 def _state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
-    """Return a state of a group by name."""
     states = {state.name: state for state in reversed(semantics.states_of(group))}
     if wanted in states:
         return states[wanted]

@@ -156,7 +156,6 @@ class _Layout:
         self.stray = np.array([corners[:, 0].min() + 0.6, corners[:, 1].min() - 1.2])
 
     def middle(self, node: Node) -> Array:
-        """Return the middle of a node."""
         return self.frames[node.name] if node.kind == "frame" else np.asarray(self.boxes[node.name].mean(axis=0))
 
     def edge_of(self, node: Node, towards: Array) -> Array:

@@ -122,7 +122,6 @@ class _TreePicture:
         return 1 + len(_failures(self.nodes[index])) + bool(self.children[index])
 
     def draw(self) -> None:
-        """Draw the tree."""
         waiting: list[tuple[int, int, np.ndarray | None]] = [(0, 0, None)] if self.nodes else []
         while waiting:
             index, depth, before = waiting.pop()

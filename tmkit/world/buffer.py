@@ -170,7 +170,6 @@ class Buffer(LiveScene):
 
     @staticmethod
     def _joined(scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool) -> SceneGraph:
-        """Return the scene in which a frame has a parent."""
         if parent not in scene:
             scene = scene.add_frame(parent, body=parent)
         if child not in scene:

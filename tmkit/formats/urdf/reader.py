@@ -230,7 +230,6 @@ class _JointStep:
 
 
 def _type_of(element: XmlElement) -> str:
-    """Return the type of a joint element."""
     written = element.text("type")
     known = (*SINGLE_TYPES, *OTHER_TYPES)
     if written not in known:

@@ -187,7 +187,6 @@ def _edge(above: Box, box: Box, *, is_other: bool = False) -> str:
 
 
 def _drawn(box: Box) -> str:
-    """Return a box with its text."""
     x, y, middle = box.x, box.middle - box.height / 2, box.x + box.width / 2
     title = f"<title>{html.escape(box.tooltip)}</title>"
     if box.row.frame is None:

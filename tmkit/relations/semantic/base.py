@@ -302,12 +302,10 @@ class SemanticRelation:
 
     @classmethod
     def _value_of(cls, representation: Any) -> Value:
-        """Return the value of a representation."""
         return representation.numbers[0]
 
     @classmethod
     def _numbers_of(cls, value: Value) -> Numbers:
-        """Return the numbers of a value."""
         return (value,)
 
     def _made(self, form: Form, value: Value) -> Self:
