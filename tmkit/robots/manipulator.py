@@ -273,6 +273,10 @@ class Manipulator:
         closed, opened = self.gripper_closed, self.gripper_open
         return {joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in self.gripper_joints}
 
+    def opened(self, width: float | None = None) -> dict[str, float]:
+        """Return the finger joint values at which the fingers are ``width`` metres apart; by default fully open."""
+        return dict(self.gripper_open) if width is None else self.gripper_values(width)
+
     def finger_lever(self, joint: str) -> float:
         """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.
 

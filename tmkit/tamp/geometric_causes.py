@@ -142,7 +142,7 @@ def no_room_for_hand(
         for back in np.linspace(0.0, approach, _STEPS):
             pose = root_from_object @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
             values = dict(zip(FLOATING_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
-            rows.append(free.configuration({**fixed, **values, **dict(manipulator.gripper_open)}))
+            rows.append(free.configuration({**fixed, **values, **manipulator.opened(grasp.opening)}))
         met = hulls.contacts_batch(np.array(rows))
         first = next((contacts for contacts in met if contacts), None)
         if first is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from support.meshes import l_mesh, tetrahedron
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
 from tmkit.manipulation import Grasp, grasps_of
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.primitives import MotionBudget
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grip_faults
@@ -180,7 +183,7 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
     scene = with_object(PANDA_SCENE, attached)
     found = grasps_of(scene, "block", manipulator=PANDA)
     check = HandCheck(scene, [attached], manipulator=PANDA)
-    assert check.passed([grasp.object_from_tool for grasp in found], [grasp.width for grasp in found]).all()
+    assert check.passed(found).all()
     assert len({grasp.name for grasp in found}) == len(found) >= 30
 
 
@@ -196,12 +199,57 @@ def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> No
     def passed(*turns: float) -> list[bool]:
         down = Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0])
         poses = [Pose.from_rpy([0.0, 0.0, 0.0], [turn, 0.0, 0.0]) @ down for turn in turns]
-        return check.passed(poses, [0.0105] * len(turns)).tolist()
+        return check.passed([Grasp(pose, 0.0105, "") for pose in poses]).tolist()
 
     assert passed(0.0, 0.01) == [True, True]
     assert passed(0.0, 0.2) == [True, False]
     assert passed(0.2) == [False]
     assert passed(0.5) == [True], "edges nearly opposite need little friction, and nothing better is known"
+
+
+def ring(parts: int = 20) -> list[AttachedShape]:
+    """Return a ring of 9 cm with a hole of 3 cm, flat on the table, as it is drawn and in convex pieces."""
+    whole = trimesh.creation.torus(0.03, 0.015, major_sections=40, minor_sections=16)
+    turns = np.arctan2(whole.vertices[:, 1], whole.vertices[:, 0])
+    shapes = [AttachedShape(mesh_of(whole), collision=False)]
+    for k in range(parts):
+        away = np.abs((turns - math.tau * (k + 0.5) / parts + math.pi) % math.tau - math.pi)
+        piece = trimesh.convex.convex_hull(whole.vertices[away <= math.pi / parts + 1e-6])
+        shapes.append(AttachedShape(mesh_of(piece), visual=False))
+    return shapes
+
+
+def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
+    """The open hand has no room in the hole: it opens no further than it needs, before the grasp and after it."""
+    shapes = ring()
+    scene = PANDA_SCENE.add_frame(
+        "ring", "table", pose=Pose([-0.1, 0.0, 0.0401]), joint=tk.graph.Free(), classes=["movable"], shapes=shapes
+    )
+    q = PANDA.ready_configuration(scene)
+    top = max(part.pose.translation[2] + part.shape.bounds[1][2] for part in scene.shapes("table"))
+    scene = scene.set_pose("ring", Pose([-0.1, 0.0, top + 0.0151]))
+    narrow = [grasp for grasp in grasps_of(scene, "ring", manipulator=PANDA) if grasp.opening is not None]
+    check = HandCheck(scene, shapes[1:], manipulator=PANDA)
+    assert narrow
+    assert check.passed(narrow).all()
+    assert all(grasp.width < grasp.opening < PANDA.width_open for grasp in narrow if grasp.opening)
+    down = [grasp for grasp in narrow if grasp.object_from_tool.rotation[2, 2] < -0.9]
+    assert not check.passed([replace(grasp, opening=None) for grasp in down]).any()
+
+    arm = ArmMotion(PANDA, budget=MotionBudget())
+    pose = Pose([-0.1, 0.1, top + 0.0151])
+    picked, placed = next(
+        (one, other)
+        for grasp in down
+        for one in arm.pick(scene, q, object="ring", grasp=grasp, seed=0)
+        if isinstance(one, Refinement)
+        for other in arm.place(one.scene, one.q, object="ring", support="table", pose=pose, seed=0)
+        if isinstance(other, Refinement)
+    )
+    transit, approach, *_ = picked.segments
+    assert 0.0 < approach.gripper["panda_finger_joint1"] == transit.gripper["panda_finger_joint1"] < 0.03
+    assert approach.gripper["panda_finger_joint1"] > picked.segments[-1].gripper["panda_finger_joint1"]
+    assert placed.segments[-1].gripper["panda_finger_joint1"] < 0.03
 
 
 def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:

@@ -131,7 +131,7 @@ class _Exchange:
     def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
         """Return motions for one configuration of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
-        q_open = scene.configuration(dict(taker.manipulator.gripper_open), base=q_exchange)
+        q_open = scene.configuration(taker.manipulator.opened(self.candidate.grasp.opening), base=q_exchange)
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
@@ -149,10 +149,9 @@ class _Exchange:
         change = Reparenting(object, tip, scene.pose(object, relative_to=tip, q=q_held))
         taken = change.applied(scene, q_held)
         both = giver.pieces.phase(taken, self.near, touched=object)
-        q_let = taken.configuration(dict(giver.manipulator.gripper_open), base=q_held)
         away = taker.pieces.back(self.before, q_take, what="approach")
         taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
-        giver.pieces.check_hand(both, q_held, q_let, what="release")
+        q_let = giver.released(both, q_held, object)
         back = giver.pieces.back(both, q_let, what="retreat")
         transfer = giver.pieces.search(self.carried, self.q, q_exchange[None], seed=self.seed, what="transfer")
         giver.require_hold(self.carried, transfer, object=object, what="transfer")

@@ -85,7 +85,7 @@ class _Operation:
             yield fault
             return
         scene, pieces, handle = self.scene, self.arm.pieces, self.candidate.handle
-        q_open = scene.configuration(dict(self.arm.manipulator.gripper_open), base=self.q)
+        q_open = scene.configuration(self.arm.manipulator.opened(self.candidate.grasp.opening), base=self.q)
         near = (*pieces.near_pairs(scene, self.q), *self._near_at_end())
         phase = pieces.phase(scene, near, touched=handle)
         target = scene.pose(handle, relative_to=scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
@@ -130,8 +130,7 @@ class _Operation:
         away = pieces.back(phase, q_grasp, what="approach")
         pieces.check_hand(phase, q_grasp, q_held, what="grasp")
         moved = self._moved(phase, q_held)
-        q_let = scene.configuration(dict(arm.gripper_open), base=moved[-1])
-        pieces.check_hand(phase, moved[-1], q_let, what="release")
+        q_let = self.arm.released(phase, moved[-1], handle)
         back = pieces.back(phase, q_let, what="retreat")
         free = pieces.phase(scene, near)
         pieces.check_hand(free, self.q, q_open, what="opening the hand")

@@ -48,7 +48,8 @@ class HandMotion:
             rack it goes the shortest way off, up or along a bar.
         departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
             reversed, before the lowering: out of a shelf and into it; 0 by default.
-        opening: distance of the open fingers before the grasp and after the release; by default fully open.
+        opening: distance of the open fingers before the grasp and after the release; by default that of the grasp, and
+            fully open, or where there is no room by a little.
         share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default,
             and a tenth where it is the arm that cannot follow it.
         constraints: what frames keep while the object is in the hand.
@@ -66,7 +67,7 @@ _USUAL = HandMotion()
 _SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
 _OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
 _LEVEL = 0.75  # sine of the slope of the line between the fingers over a rack, at most
-_AJAR = 0.012  # metres by which fingers open on a rack
+_AJAR, _LITTLE = 0.012, 0.005  # metres by which fingers open on a rack, among bars, and in the hole of a ring
 _ENDS = 3  # of one search to any, to which it is repeated where the rest of the motion fails
 
 
@@ -156,7 +157,8 @@ class ArmMotion:
             slip: the covariance that the closing hand adds; none by default.
         """
         pieces = self.pieces
-        q_open = scene.configuration(self._opened(motion), base=q)
+        opening = grasp.opening if motion.opening is None else motion.opening
+        q_open = scene.configuration(self.manipulator.opened(opening), base=q)
         near = pieces.near_pairs(scene, q)
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
@@ -291,7 +293,8 @@ class ArmMotion:
         entering = self._departure(held.scene, near, raised[-1], object, motion, out, what="entering")
 
         def completed() -> Callable[[Configuration], Refinement]:
-            q_open = self._released(held, q_place, motion, reparenting.parent)
+            is_rack = motion.opening is None and RACK in held.scene.classes(reparenting.parent)
+            q_open = self.released(held, q_place, object, motion.opening, by=_AJAR if is_rack else None)
             released_scene = reparenting.applied(held.scene, q_open)
             released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
             self.require_hold(held, raised, object=object, what="lowering")
@@ -377,22 +380,35 @@ class ArmMotion:
                 failures.append(failed.failure)
         yield from failures
 
-    def _opened(self, motion: HandMotion) -> dict[str, float]:
-        """Return the values of the gripper joints with the fingers apart."""
-        arm = self.manipulator
-        return dict(arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening))
+    def released(
+        self, held: Phase, q: Configuration, object: str, opening: float | None = None, *, by: float | None = None
+    ) -> Configuration:  # fmt: skip
+        """Return a configuration with the fingers apart; by a little only where the object has no room for more.
 
-    def _released(self, held: Phase, q: Configuration, motion: HandMotion, support: str) -> Configuration:
-        """Return a configuration with the fingers apart; on a rack, among bars, only by a little."""
-        arm, values = self.manipulator, self._opened(motion)
-        if motion.opening is None and RACK in held.scene.classes(support):
+        Args:
+            held: scene and collision rules while the hand holds.
+            q: (n_joints,) configuration with the hand closed.
+            object: what it holds.
+            opening: metres between the fingers; fully open by default.
+            by: metres by which they open at most.
+
+        Raises:
+            PieceFailedError: the opening fingers collide.
+        """
+        arm, values = self.manipulator, self.manipulator.opened(opening)
+        if by is not None:
+            share = by / max(by, arm.width_open - arm.width_closed)
             for joint, value in self.pieces.gripper_of(q, held.scene).items():
                 low, high = sorted((value, arm.gripper_open[joint]))
-                share = _AJAR / max(_AJAR, arm.width_open - arm.width_closed)
                 step = share * (arm.gripper_open[joint] - arm.gripper_closed[joint])
                 values[joint] = min(max(value + step, low), high)
         q_open = held.scene.configuration(values, base=q)
-        self.pieces.check_hand(held, q, q_open, what="release")
+        try:
+            self.pieces.check_hand(held, q, q_open, what="release")
+        except PieceFailedError as failed:
+            if by is not None or not any(object in pair for pair in failed.failure.pairs):
+                raise
+            return self.released(held, q, object, by=_LITTLE)
         return q_open
 
     def _off(

@@ -16,7 +16,7 @@ Invariants: the result depends on the hand, the object's collision shapes and th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from tmkit.manipulation.grasps.floating import (
     yaw_pitch_roll as yaw_pitch_roll,
 )
 from tmkit.manipulation.grasps.holding import PAD_RADIUS, torsion_arm
+from tmkit.manipulation.grasps.values import Grasp
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator
@@ -38,6 +39,7 @@ from tmkit.spatial import Pose
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
 _OBJECT = FLOATING_JOINTS[-1]
 _TILT, _ROOM = 0.05, 0.002  # radians by which a hand is turned, metres that its fingers are away then
+_NARROW, _BACK = 0.0025, 0.004  # metres between object and fingers that open a little, and by which they go back
 _FINE, _MOST = 0.002, 0.1  # radians to which a grasp is turned flush, and by which at most
 _SELDOM_TURNS, _TURNS = 0.15, 0.5  # tangents of friction that pads need to hold what they press on beside each other
 
@@ -73,10 +75,11 @@ class HandCheck:
             and all(any(attached.collision for attached in scene.shapes(link)) for link in links)
         )
 
-    def passed(self, poses: Sequence[Pose], widths: Sequence[float]) -> NDArray[np.bool_]:
-        """Tell for grasps (n), object_from_tool and metres between the fingers, whether the hand can take them."""
+    def passed(self, grasps: Sequence[Grasp]) -> NDArray[np.bool_]:
+        """Return for grasps (n) whether the hand can take them."""
+        poses, widths = [grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps]
         free = np.ones(len(poses), dtype=bool)
-        opened = [dict(self.manipulator.gripper_open)] * len(poses)
+        opened = [self.manipulator.opened(grasp.opening) for grasp in grasps]
         closed = [self.manipulator.gripper_values(width) for width in widths]
         for fingers, back in ((opened, 0.0), (closed, 0.0), *((opened, back) for back in _APPROACH)):
             left = np.flatnonzero(free).tolist()  # most that fail do so at the grasp itself
@@ -130,9 +133,23 @@ class HandCheck:
                 thinnest, best = thickness, turn
             else:
                 step /= 2.0
-        turned = object_from_tool @ _turned(best)
-        low, high = self._sides(turned, width)
-        return turned @ Pose([0.0, (low + high) / 2.0, 0.0]), high - low
+        return self._fitted(object_from_tool @ _turned(best), width)
+
+    def narrow(self, grasp: Grasp) -> Iterator[Grasp]:
+        """Yield a grasp, and one a little further out, with the hand opened by no more than it needs.
+
+        Pads are flat: in a hollow, as the hole of a ring, they meet it with their edges, so the grasp is wider.
+        """
+        for back, where in ((_BACK, "further out, "), (0.0, "")):
+            pose, width = self._fitted(grasp.object_from_tool @ Pose([0.0, 0.0, -back]), grasp.width)
+            opening = width + 2.0 * _NARROW
+            if self.manipulator.width_closed <= width and opening <= self.manipulator.width_open:
+                yield Grasp(pose, width, f"{grasp.name}, {where}opened to {1e3 * opening:.0f} mm", opening)
+
+    def _fitted(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
+        """Return a grasp moved to the middle between where the fingers meet the object, and its width."""
+        low, high = self._sides(object_from_tool, width)
+        return object_from_tool @ Pose([0.0, (low + high) / 2.0, 0.0]), high - low
 
     def _thickness(self, object_from_tool: Pose, width: float) -> float:
         low, high = self._sides(object_from_tool, width)

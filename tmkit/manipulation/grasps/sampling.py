@@ -41,6 +41,7 @@ _HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is
 _SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
 _MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
 _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
+_NARROW_PAIRS = 24  # of those where the hand has room only when it is a little open
 
 
 def grasps_of(
@@ -74,7 +75,7 @@ def grasps_of(
         centre = centre_of_mass(scene, object) if inertia is None else np.asarray(inertia.center)
         return tuple(_pinches(hand, whole, whole.pose.inverse().apply(centre), solids))
     found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
-    if hand.is_whole:
+    if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
         for number, solid in enumerate(solids, start=1):
             of_part = _of_one(hand, solid, solid_centre(solid))
             found += [Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}") for grasp in of_part]
@@ -154,8 +155,7 @@ class _Hand:
         """Return the grasps that the hand itself can take; by its fingers' depth alone where the scene has no hand."""
         if self.is_whole:
             check = HandCheck(self.scene, solids, manipulator=self.manipulator)
-            kept = check.passed([grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps])
-            return [grasp for grasp, is_good in zip(grasps, kept, strict=True) if is_good]
+            return [grasp for grasp, is_good in zip(grasps, check.passed(grasps), strict=True) if is_good]
         found = []
         for grasp in grasps:
             back = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
@@ -173,7 +173,7 @@ class _Hand:
             pose, width = check.settled(grasp.object_from_tool, grasp.width)
             metres, radians = pose.distance(grasp.object_from_tool)
             is_moved = metres > _MOVED or radians > _MOVED / _ARM
-            moved.append(Grasp(pose, width, grasp.name) if is_moved else grasp)
+            moved.append(replace(grasp, object_from_tool=pose, width=width) if is_moved else grasp)
         return self.feasible(solids, moved)
 
 
@@ -187,7 +187,7 @@ def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape])
 
 
 def _moved(grasp: Grasp, pose: Pose) -> Grasp:
-    return Grasp(pose @ grasp.object_from_tool, grasp.width, grasp.name)
+    return replace(grasp, object_from_tool=pose @ grasp.object_from_tool)
 
 
 def _of_one(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
@@ -242,22 +242,39 @@ def _pinches(
 ) -> list[Grasp]:
     """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can.
 
-    ``solids`` are what the hand meets: the mesh, or its pieces.
+    Contact pairs at which only a hand has room that is a little open come last. ``solids`` are what the hand meets: the
+    mesh, or its pieces.
     """
     arm = hand.manipulator
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
     pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng)
     made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
+    named, usable = _usable(hand, solids, pairs, made, limit=_PAIRS)
+    if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
+        left = [pair for pair in pairs if id(pair) not in usable]  # first those that are level when the mesh stands
+        left.sort(key=lambda pair: round(float(np.min(np.abs(pair.axis))), 1))
+        left = distinct_pairs(left, limit=_NARROW_PAIRS, of_axis=_PAIRS_OF_AXIS)
+        ids, check = {id(pair) for pair in left}, HandCheck(hand.scene, solids, manipulator=arm)
+        narrow = [(pair, grasp) for pair, wide in made if id(pair) in ids for grasp in check.narrow(wide)]
+        named += _usable(hand, solids, left, narrow, limit=_NARROW_PAIRS)[0]
+    return named if len(solids) == 1 else hand.settled(solids, named)
+
+
+def _usable(
+    hand: _Hand, solids: Sequence[AttachedShape], pairs: list[ContactPair], made: list[tuple[ContactPair, Grasp]], *,
+    limit: int,
+) -> tuple[list[Grasp], set[int]]:  # fmt: skip
+    """Return the feasible grasps of distinct contact pairs, and the ids of all pairs that have some."""
     feasible = set(hand.feasible(solids, [grasp for _, grasp in made]))
     usable = {id(pair) for pair, grasp in made if grasp in feasible}
-    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=limit, of_axis=_PAIRS_OF_AXIS)
     numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
     named = [
-        Grasp(grasp.object_from_tool, grasp.width, f"between points {numbers[id(pair)]}, {grasp.name}")
+        replace(grasp, name=f"between points {numbers[id(pair)]}, {grasp.name}")
         for pair, grasp in made
         if id(pair) in numbers and grasp in feasible
     ]
-    return named if len(solids) == 1 else hand.settled(solids, named)
+    return named, usable
 
 
 def _around(pair: ContactPair) -> Iterator[Grasp]:

@@ -24,11 +24,13 @@ class Grasp:
         object_from_tool: pose of the tool frame relative to the object.
         width: metres between the fingers when they hold; 0 for suction.
         name: the grasp in words.
+        opening: metres between the open fingers before the grasp; by default as far as they open.
     """
 
     object_from_tool: Pose
     width: float
     name: str
+    opening: float | None = None
 
 
 def tool_pose(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:

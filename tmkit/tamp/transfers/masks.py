@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,14 +284,13 @@ class HandTables:
             depth = reach(solids, outward) - dot(outward, grasp.object_from_tool.translation)
             if depth > _FINGERTIP:
                 pose = grasp.object_from_tool @ Pose([0.0, 0.0, _FINGERTIP - depth])
-                tips.append(Grasp(pose, grasp.width, f"{grasp.name}, by the fingertips"))
+                tips.append(replace(grasp, object_from_tool=pose, name=f"{grasp.name}, by the fingertips"))
         if tips and HandCheck.fits(self._start, arm):
             check = HandCheck(self._start, solids, manipulator=arm)
-            passed = check.passed([grasp.object_from_tool for grasp in tips], [grasp.width for grasp in tips])
-            tips = [grasp for grasp, is_good in zip(tips, passed, strict=True) if is_good]
+            tips = [grasp for grasp, is_good in zip(tips, check.passed(tips), strict=True) if is_good]
         for room, chosen in ((None, grasps), (_NARROW, grasps), (None, tips), (_NARROW, tips)):
             for grasp in chosen:
-                opening = None if room is None else grasp.width + 2.0 * room
+                opening = grasp.opening if room is None else grasp.width + 2.0 * room
                 if opening is not None and (not has_fingers or opening + 2.0 * FINGER_CLEARANCE > arm.width_open):
                     continue
                 axis = grasp.object_from_tool.rotate([0.0, 0.0, 1.0]).tolist()
