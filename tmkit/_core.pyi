@@ -1008,10 +1008,10 @@ def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), 
 
     Args:
         axis: (3,) direction in the frame itself; it is normalised.
-        velocity: largest speed, rad/s.
-        effort: largest torque, N m.
-        damping: N m s/rad.
-        friction: N m.
+        velocity: largest speed, rad/s or m/s.
+        effort: largest torque or force, N m or N.
+        damping: N m s/rad or N s/m.
+        friction: N m or N.
         name: name of the joint, unique in a scene; the frame's name when empty.
         mimic: the rule of a joint that follows another and so has no entry in the configuration.
 
@@ -1774,18 +1774,16 @@ class SceneGraph:
 
     def transform_vectors(self, vectors: numpy.typing.ArrayLike, *, source: str, target: str, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
-
-        They are rotated, not translated.
+        Express free vectors of one frame in the axes of another: rotated, not translated. O(n + depth log n).
 
         Args:
-            vectors: (n, 3), in the axes of the source.
+            vectors: (n, 3), in coordinates of the source.
             source: the frame they are given in.
             target: the frame they are returned in.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Returns:
-            (n, 3) in the axes of the target; read-only.
+            (n, 3), in coordinates of the target; read-only.
 
         Raises:
             UnknownNameError: no such frame.
@@ -4003,24 +4001,6 @@ def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | No
     Raises:
         UnknownNameError: no such frame.
         DisconnectedError: the frames are in different trees.
-    """
-
-def joint_gaussian(scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[Pose, ...], numpy.typing.NDArray[numpy.float64]]:
-    """
-    Return several relative poses with the covariance of all their errors together.
-
-    Args:
-        scene: the scene.
-        pairs: (frame, relative_to) of each.
-        q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
-
-    Returns:
-        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
     """
 
 def path_noise(scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:

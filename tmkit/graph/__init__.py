@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         PointCloud as PointCloud, Prismatic as Prismatic, Revolute as Revolute, SceneArrays as SceneArrays,
         SceneDifference as SceneDifference, SceneEdit as SceneEdit, SceneGraph as SceneGraph, Shape as Shape,
         Sphere as Sphere, StampedPoses as StampedPoses, common_stamps as common_stamps, diff as diff,
-        innovation as innovation, joint_gaussian as joint_gaussian, path_noise as path_noise,
-        sample_poses as sample_poses, twist_noise as twist_noise,
+        innovation as innovation, path_noise as path_noise, sample_poses as sample_poses, twist_noise as twist_noise,
     )  # fmt: skip
     from tmkit.graph.display.html import tree_html as tree_html
     from tmkit.graph.display.outline import tree_text as tree_text
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from tmkit.graph.task_facts import change_task_facts as change_task_facts, task_facts as task_facts
     from tmkit.graph.traversal import (
         Stamped as Stamped, chain as chain, common_ancestor as common_ancestor, contributions as contributions,
-        joints_between as joints_between, latest_common_stamp as latest_common_stamp,
+        joint_gaussian as joint_gaussian, joints_between as joints_between, latest_common_stamp as latest_common_stamp,
         twist_covariance as twist_covariance, twist_path as twist_path, walk as walk,
     )  # fmt: skip
 else:

@@ -8,7 +8,7 @@ whole tree, and nothing recurses. A chain costs O(depth log n), a step of a walk
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from tmkit._core import (
     FrameSpecification,
     Group,
     NoiseSource,
+    Pose,
     SceneArrays,
     SceneGraph,
     common_stamps,
@@ -228,6 +229,37 @@ def contributions(
     noise = path_noise(scene, frame, relative_to=relative_to, q=q)
     maps = [] if noise is None else [(source, noise.map(source)) for source in noise.sources]
     return tuple((source, matrix @ matrix.T) for source, matrix in maps)
+
+
+def joint_gaussian(
+    scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: ArrayLike | None = None
+) -> tuple[tuple[Pose, ...], NDArray[np.float64]]:
+    """Return several relative poses with the covariance of all their errors together.
+
+    Args:
+        scene: the scene.
+        pairs: (frame, relative_to) of each.
+        q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
+
+    Returns:
+        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on a path and q is missing, or q has the wrong length or non-finite numbers.
+    """
+    means = tuple(scene.pose(frame, relative_to=other, q=q) for frame, other in pairs)
+    maps: dict[NoiseSource, NDArray[np.float64]] = {}  # of each source to all errors
+    for i, (frame, other) in enumerate(pairs):
+        if (noise := path_noise(scene, frame, relative_to=other, q=q)) is not None:
+            for source in noise.sources:
+                maps.setdefault(source, np.zeros((len(pairs), 6, source.dimension)))[i] = noise.map(source)
+    size = 6 * len(pairs)
+    stacked = np.hstack([np.empty((size, 0)), *(of_one.reshape(size, -1) for of_one in maps.values())])
+    covariance = stacked @ stacked.T
+    covariance.flags.writeable = False
+    return means, covariance
 
 
 def twist_covariance(scene: SceneGraph | SceneArrays, frame: str) -> NDArray[np.float64]:

@@ -84,12 +84,10 @@ template <class Self> Text text_for(std::string_view text) {
 template <class Scene>
 using At = Given<std::conditional_t<std::is_same_v<std::remove_cvref_t<Scene>, SceneArrays>, SceneArrays, SceneGraph>>;
 
-// A covariance that is given: a source of its own, called after the edge. Null when there is none.
-Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view parent);
-
-// The same for the twist of a frame relative to a body.
-Ref<const EdgeNoise> own_twist_noise(const OptionalArray& covariance, std::string_view frame,
-                                     std::string_view reference);
+// A covariance that is given of the pose of a frame in its parent, or of its twist relative to a body: a source of its
+// own, called after the edge. Null when there is none.
+Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view reference,
+                               bool of_twist = false);
 
 // The error of an edge that has these maps (6, dimension), by source. Null when there are none.
 using SourceMaps = nb::typed<Mapping, SourceHandle, ArrayArgument>;

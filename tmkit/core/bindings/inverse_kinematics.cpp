@@ -18,8 +18,7 @@ struct NamedSolutions : InverseKinematicsSolutions {
 
 InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iterations, double position_tolerance,
                                       double rotation_tolerance, bool position_only) {
-    require_positive(position_tolerance, "position_tolerance");
-    require_positive(rotation_tolerance, "rotation_tolerance");
+    require_positive({{position_tolerance, "position_tolerance"}, {rotation_tolerance, "rotation_tolerance"}});
     if (restarts < 0) throw Error(ErrorKind::configuration, "restarts must not be negative, got {}", restarts);
     if (iterations < 1) throw Error(ErrorKind::configuration, "max_iterations must be at least 1, got {}", iterations);
     return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
@@ -46,9 +45,7 @@ NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::
         make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
     require_positive(separation, "separation");
     if (count < 1) throw Error(ErrorKind::configuration, "count must be at least 1, got {}", count);
-    if (world && world->joint_count() != scene.joint_count())
-        throw Error(ErrorKind::configuration, "the world is of another scene: it has {} joints, not {}",
-                    world->joint_count(), scene.joint_count());
+    require_world_of(scene, world);
     const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
     InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
         return solve_all(problem, target, options, count, separation, world, interrupted);

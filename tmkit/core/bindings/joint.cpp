@@ -51,12 +51,17 @@ std::string joint_text(const Joint& joint) {
     return formatted("{}({})", type, text);
 }
 
-constexpr const char* common_arguments = R"(
+// The docstring of a joint that moves.
+std::string moving_text(const std::string& summary, bool limited) {
+    return summary + R"(
 
 Args:
-    axis: (3,) direction in the frame itself; it is normalised.
+    axis: (3,) direction in the frame itself; it is normalised.)" +
+           (limited ? R"(
     lower: smallest value, radians or metres.
-    upper: largest value.
+    upper: largest value.)"
+                    : "") +
+           R"(
     velocity: largest speed, rad/s or m/s.
     effort: largest torque or force, N m or N.
     damping: N m s/rad or N s/m.
@@ -65,10 +70,11 @@ Args:
     mimic: the rule of a joint that follows another and so has no entry in the configuration.
 
 Raises:
-    SceneError: a zero axis, NaN, lower above upper, a negative limit.)";
+    SceneError: a zero axis, NaN, )" +
+           (limited ? "lower above upper, " : "") + "a negative limit.";
+}
 
 void bind_limited(nb::module_& m, const char* name, JointType type, const std::string& summary) {
-    const std::string text = summary + common_arguments;
     m.def(name,
           [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort, double damping,
                  double friction, const std::string& joint_name, const std::optional<Mimic>& mimic) {
@@ -76,7 +82,7 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
     },
           "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
           "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0, "friction"_a = 0.0,
-          "name"_a = "", "mimic"_a = nb::none(), text.c_str());
+          "name"_a = "", "mimic"_a = nb::none(), moving_text(summary, true).c_str());
 }
 
 void bind_joint_members(nb::class_<Joint>& cls) {
@@ -93,18 +99,13 @@ void bind_joint_members(nb::class_<Joint>& cls) {
         .def_ro("friction", &Joint::friction, "N m or N.")
         .def_prop_ro("is_actuated", [](const Joint& j) { return is_actuated(j.type); },
                      "Whether the joint has a value: revolute, continuous or prismatic.")
-        .def_prop_ro("mimic",
-                     [](const Joint& j) {
+        .def_prop_ro("mimic", [](const Joint& j) {
         return j.mimic.empty() ? std::optional<Mimic>() : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
-    }, "The rule of a joint that follows another, or None.")
-        .def("__eq__",
-             [](const Joint& a, nb::handle b) {
-        return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b));
-    }, "other"_a.none())
-        .def("__hash__", [](const Joint& j) {
-        return nb::hash(
-            nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2]));
-    }).def("__repr__", &joint_text);
+    }, "The rule of a joint that follows another, or None.");
+    const auto key = [](const Joint& j) {
+        return nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2]);
+    };
+    bind_value(cls, key, &joint_text);
 }
 
 void bind_joint_makers(nb::module_& m) {
@@ -124,19 +125,7 @@ void bind_joint_makers(nb::module_& m) {
     },
           "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0,
           "friction"_a = 0.0, "name"_a = "", "mimic"_a = nb::none(),
-          R"(Make a joint that turns about an axis without limits.
-
-Args:
-    axis: (3,) direction in the frame itself; it is normalised.
-    velocity: largest speed, rad/s.
-    effort: largest torque, N m.
-    damping: N m s/rad.
-    friction: N m.
-    name: name of the joint, unique in a scene; the frame's name when empty.
-    mimic: the rule of a joint that follows another and so has no entry in the configuration.
-
-Raises:
-    SceneError: a zero axis, NaN, a negative limit.)");
+          moving_text("Make a joint that turns about an axis without limits.", false).c_str());
 }
 
 }  // namespace

@@ -56,6 +56,13 @@ inline void require_positive(std::initializer_list<std::pair<double, const char*
     for (const auto& [value, name] : values) require_positive(value, name);
 }
 
+// Throws Error(configuration) for a world of a scene with another number of joints.
+inline void require_world_of(const SceneGraph& scene, const CollisionWorld* world) {
+    if (world && world->joint_count() != scene.joint_count())
+        throw Error(ErrorKind::configuration, "world is of another scene: it has {} joints, not {}",
+                    world->joint_count(), scene.joint_count());
+}
+
 // The name of a bound enum's value, such as "SOLVED".
 template <class Status> std::string status_name(Status status) {
     return nb::cast<std::string>(nb::cast(status).attr("name"));

@@ -26,18 +26,12 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
     return sum.edge();
 }
 
-Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view parent) {
+Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view reference,
+                               bool of_twist) {
     if (!covariance) return nullptr;
-    std::string edge(1, '\'');
-    edge.append(frame).append("' in '").append(parent).append("'");
-    return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of " + edge), edge);
-}
-
-Ref<const EdgeNoise> own_twist_noise(const OptionalArray& covariance, std::string_view frame,
-                                     std::string_view reference) {
-    if (!covariance) return nullptr;
-    const std::string edge = "twist of '" + std::string(frame) + "' relative to '" + std::string(reference) + "'";
-    return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of the " + edge), edge);
+    const std::string edge = formatted(of_twist ? "twist of '{}' relative to '{}'" : "'{}' in '{}'", frame, reference),
+                      what = (of_twist ? "the covariance of the " : "the covariance of ") + edge;
+    return EdgeNoise::of_covariance(read_covariance(*covariance, what), edge);
 }
 
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance) {
@@ -298,6 +292,18 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     edit = std::move(attempt);
 }
 
+// Binds what sets an error: by maps of sources, and to that of another edge.
+template <class Self>
+void bind_noise_setter(auto& cls, const char* name, auto set, const char* text_of_maps, const char* text_of_noise) {
+    cls.def(name, [set](Self self, std::string_view frame, const SourceMaps& maps) {
+        const Ref<const EdgeNoise> noise = noise_of(maps);
+        return apply_edit(self, [&](auto& s) { set(s, frame, noise); });
+    }, "frame"_a, "maps"_a, text_of_maps);
+    cls.def(name, [set](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
+        return apply_edit(self, [&](auto& s) { set(s, frame, noise ? noise->noise : nullptr); });
+    }, "frame"_a, "noise"_a.none(), text_of_noise);
+}
+
 template <class Self> void bind_edge_noise_edits(auto& cls) {
     cls.def("set_covariance",
             [](Self self, std::string_view frame, const OptionalArray& covariance) {
@@ -314,39 +320,29 @@ in metres and radians, in the frame's own axes, behind the joint. The error come
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.{|
-    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.})"))
-        .def("set_noise",
-             [](Self self, std::string_view frame, const SourceMaps& maps) {
-        const Ref<const EdgeNoise> noise = noise_of(maps);
-        return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise); });
-    }, "frame"_a, "maps"_a,
-             text_for<Self>(
-                 R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
+    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.})"));
+    bind_noise_setter<Self>(
+        cls, "set_noise", [](auto& s, std::string_view frame, const auto& noise) { s.set_noise(frame, noise); },
+        text_for<Self>(
+            R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
 
 Edges that share a source have correlated errors.)" OF_NOISE R"(
     maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
         exact.)" NO_FRAME R"(
     SceneError: a root, or a map of another shape.{|
-    CapacityError: no room for its sources.})"))
-        .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
-    }, "frame"_a, "noise"_a.none(), R"(Set the error of an edge to that of another edge.)" OF_NOISE R"(
+    CapacityError: no room for its sources.})"),
+        R"(Set the error of an edge to that of another edge.)" OF_NOISE R"(
     noise: what ``noise`` returned for another edge; None: exact.)");
-    cls.def("set_twist_noise",
-            [](Self self, std::string_view frame, const SourceMaps& maps) {
-        const Ref<const EdgeNoise> noise = noise_of(maps);
-        return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise); });
-    }, "frame"_a, "maps"_a,
-            R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+    bind_noise_setter<Self>(cls, "set_twist_noise",
+                            [](auto& s, std::string_view frame, const auto& noise) { s.set_twist_noise(frame, noise); },
+                            R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
 
 Args:
     frame: a frame with a twist edge.
     maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
         Empty: exact.)" NO_FRAME R"(
-    SceneError: it has no twist, or a map of another shape.)")
-        .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
-    }, "frame"_a, "noise"_a.none(), R"(Set the error of a twist edge to that of another one.
+    SceneError: it has no twist, or a map of another shape.)",
+                            R"(Set the error of a twist edge to that of another one.
 
 Args:
     frame: a frame with a twist edge.

@@ -53,19 +53,6 @@ Configurations read_goals(const ArrayArgument& argument, std::size_t columns) {
     return goals;
 }
 
-RecheckOptions recheck_options(const SceneGraph& scene, double resolution, const std::optional<std::string>& tool_frame,
-                               double tool_travel) {
-    require_positive(resolution, "resolution");
-    require_positive(tool_travel, "tool_travel");
-    return {resolution, tool_frame ? scene.frame_number(*tool_frame) : -1, tool_travel};
-}
-
-void require_joint_count(const CollisionWorld& world, std::size_t count, const char* name) {
-    if (world.joint_count() != count)
-        throw Error(ErrorKind::configuration, "{} is of another scene: it has {} joints, not {}", name,
-                    world.joint_count(), count);
-}
-
 // Values of PathConstraint, which has checked its numbers.
 using ConstraintValues = nb::typed<nb::sequence, nb::object>;
 
@@ -90,8 +77,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
                  const ArrayArgument& goals, std::uint64_t seed, std::int64_t max_iterations, double step,
                  double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit, bool proved,
                  const ConstraintValues& constraints) {
-    require_positive(step, "step");
-    require_positive(resolution, "resolution");
+    require_positive({{step, "step"}, {resolution, "resolution"}});
     if (max_iterations < 0 || shortcut_iterations < 0)
         throw Error(ErrorKind::configuration, "max_iterations and shortcut_iterations must not be negative");
     if (time_limit && !(*time_limit >= 0.0))
@@ -103,7 +89,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     options.step = step;
     options.resolution = resolution;
     options.shortcut_iterations = shortcut_iterations;
-    if (time_limit) options.time_limit = *time_limit;
+    options.time_limit = time_limit.value_or(options.time_limit);
     options.proved = proved;
     const std::vector<std::int32_t> entries = joint_entries(world.scene(), joints);
     if (entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
@@ -127,7 +113,7 @@ NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const Arr
                       {max_joint_jump, "max_joint_jump"},
                       {deviation, "deviation"},
                       {resolution, "resolution"}});
-    if (world) require_joint_count(*world, scene.joint_count(), "world");
+    require_world_of(scene, world);
     const StraightLineOptions options{position_step, rotation_step, max_joint_jump,
                                       deviation,     resolution,    position_only};
     const InverseKinematics problem = make_problem(scene, tip, joints, start, "start", reference);
@@ -137,7 +123,8 @@ NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const Arr
 
 NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, double resolution,
                      const std::optional<std::string>& tool_frame, double tool_travel) {
-    const RecheckOptions options = recheck_options(world.scene(), resolution, tool_frame, tool_travel);
+    require_positive({{resolution, "resolution"}, {tool_travel, "tool_travel"}});
+    const RecheckOptions options{resolution, tool_frame ? world.scene().frame_number(*tool_frame) : -1, tool_travel};
     const Configurations rows = rows_of(read_matrix(path, "path", world.joint_count()), world.joint_count());
     return with_names(
         without_gil([&](const auto& interrupted) { return recheck_path(world, rows, options, interrupted); }),

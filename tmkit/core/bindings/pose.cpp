@@ -138,16 +138,6 @@ Raises:
     SceneError: a fraction that is not finite.)");
 }
 
-ReadOnlyArray exp_each(const ArrayArgument& argument) {
-    return make_each(argument, "xi", 6, [](const double* xi) {
-        return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
-    });
-}
-
-ReadOnlyArray log_each(const ArrayArgument& argument) {
-    return make_each(argument, "poses", 7, [](const double* row) { return pose_of(row).log(); });
-}
-
 // Poses in rows, not copied where they are an array of float64 already.
 class PoseRows {
 public:
@@ -224,9 +214,17 @@ To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ 
              R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
 To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
-    m.def("exp_each", &exp_each, "xi"_a,
+    m.def("exp_each",
+          [](const ArrayArgument& argument) {
+        return make_each(argument, "xi", 6, [](const double* xi) {
+            return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
+        });
+    }, "xi"_a,
           R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_ROWS);
-    m.def("log_each", &log_each, "poses"_a,
+    m.def("log_each",
+          [](const ArrayArgument& argument) {
+        return make_each(argument, "poses", 7, [](const double* row) { return pose_of(row).log(); });
+    }, "poses"_a,
           R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_POSE_ROWS);
     m.def("compose_each", &compose_each, "left"_a, "right"_a,
           R"(Return the products of many poses, row by row. O(n).

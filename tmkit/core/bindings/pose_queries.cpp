@@ -224,23 +224,6 @@ Returns:
 }
 
 void bind_error_queries(nb::module_& m) {
-    m.def(
-        "joint_gaussian",
-        [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs, const OptionalArray& q) {
-        JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
-        for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
-        const std::size_t n = 6 * pairs.size();
-        return std::pair{tuple_of(joint.means), make_array(std::move(joint.covariance), {n, n})};
-    }, "scene"_a, "pairs"_a, nb::kw_only(), "q"_a = nb::none(),
-        R"(Return several relative poses with the covariance of all their errors together.
-
-Args:
-    scene: the scene.
-    pairs: (frame, relative_to) of each.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
-
-Returns:
-    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.)" NO_POSE);
     m.def("path_noise",
           [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),

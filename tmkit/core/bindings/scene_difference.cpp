@@ -16,7 +16,7 @@ std::vector<std::string> changed_fields(const FrameDifference& d) {
     note(a.name == b.name, "name");
     note(a.parent == b.parent && !d.reparented, "parent");
     note(a.pose == b.pose, "pose");
-    note(a.joint.type == b.joint.type && a.joint.same_content(b.joint), "joint");
+    note(a.joint.type == b.joint.type && a.joint == b.joint, "joint");
     note(a.body == b.body, "body");
     note(a.classes == b.classes, "classes");
     note(a.shapes == b.shapes, "shapes");

@@ -8,12 +8,17 @@
 namespace tmkit::bindings {
 namespace {
 
+void add_root(SceneEdit& edit, const std::string& name, const std::string& body) { edit.add_root(name, body); }
+void add_root(SceneArrays& arrays, const std::string& name, const std::string& body) {
+    arrays.add_frame({.name = name, .body = body});
+}
+
 template <class Self> void bind_root_edits(auto& cls) {
     cls.def("add_root",
             [](Self self, const std::string& name, const std::optional<std::string>& body) {
         return apply_edit(self, [&](auto& s) {
             require_known_body(scene_of(s), name, body);
-            s.add_root(name, body.value_or(""));
+            add_root(s, name, body.value_or(""));
         });
     }, "name"_a, nb::kw_only(), "body"_a = nb::none(),
             text_for<Self>(R"(Add a frame without a parent: the root of another tree. {O(log n)|O(1)}.
@@ -56,7 +61,7 @@ template <class Self> void bind_twist_edits(auto& cls) {
             [](Self self, std::string_view frame, const ArrayArgument& vector, const std::string& reference,
                const OptionalArray& covariance) {
         TwistEdge edge = read_twist_edge(reference, vector);
-        edge.noise = own_twist_noise(covariance, frame, reference);
+        edge.noise = own_noise(covariance, frame, reference, true);
         return apply_edit(self, [&](auto& s) { s.set_twist(frame, edge); });
     },
             "frame"_a, "vector"_a, nb::kw_only(), "relative_to_body"_a, "covariance"_a = nb::none(),
@@ -119,9 +124,7 @@ void add_specified(SceneEdit& edit, const FrameSpecification& frame) {
     if (frame.parent.empty()) edit.add_frames({frame});
     else edit.add_frame(frame);
 }
-void add_specified(SceneArrays& arrays, const FrameSpecification& f) {
-    arrays.add_frame({f.name, f.parent, f.pose, &f.joint, f.body, f.shapes, f.classes, f.noise});
-}
+void add_specified(SceneArrays& arrays, const FrameSpecification& frame) { arrays.add_frame(frame); }
 
 template <class Self> void bind_add_frame(auto& cls) {
     cls.def("add_frame",

@@ -63,10 +63,17 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb
     return make_array(std::move(q));
 }
 
+// The rows of an (m, n_joints) argument, and how many numbers and rows these are.
+std::tuple<std::vector<double>, std::size_t, std::size_t> configurations(const SceneGraph& scene,
+                                                                         const ArrayArgument& q) {
+    std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
+    const std::size_t columns = scene.joint_count(), count = columns ? rows.size() / columns : nb::len(q.value);
+    return {std::move(rows), columns, count};
+}
+
 ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame, const OptionalName& relative_to,
                          const ArrayArgument& q) {
-    const std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
-    const std::size_t columns = scene.joint_count(), count = columns ? rows.size() / columns : nb::len(q.value);
+    const auto [rows, columns, count] = configurations(scene, q);
     std::vector<double> poses(7 * count);
     const std::string to(frame), from(reference_frame(scene, frame, relative_to));
     {
@@ -78,9 +85,8 @@ ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame, const 
 }
 
 ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
-    const std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
-    const std::size_t columns = scene.joint_count(), count = columns ? rows.size() / columns : nb::len(q.value),
-                      frames = scene.size();
+    const auto [rows, columns, count] = configurations(scene, q);
+    const std::size_t frames = scene.size();
     std::vector<double> poses(7 * count * frames);
     {
         nb::gil_scoped_release release;
@@ -96,7 +102,18 @@ ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
 }
 
 void bind_array_queries(nb::class_<SceneGraph>& cls) {
-    const auto transform = [&cls](const char* name, const char* rows, bool points, const char* text) {
+    const auto transform = [&cls](const char* name, const char* rows, bool points, std::string text) {
+        text += R"( O(n + depth log n).
+
+Args:
+    )" + std::string(rows) +
+                R"(: (n, 3){}, in coordinates of the source.
+    source: the frame they are given in.
+    target: the frame they are returned in.)" Q_ON_PATH R"(
+
+Returns:
+    (n, 3){}, in coordinates of the target; read-only.)" NO_POSE;
+        const char* unit = points ? " metres" : "";
         cls.def(name,
                 [rows, points](const SceneGraph& s, const ArrayArgument& given, std::string_view source,
                                std::string_view target, const OptionalArray& q) {
@@ -106,30 +123,12 @@ void bind_array_queries(nb::class_<SceneGraph>& cls) {
                 return points ? pose.apply(vector) : pose.rotate(vector);
             });
         },
-                nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(), text);
+                nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
+                formatted(text, unit, unit).c_str());
     };
-    transform("transform_points", "points", true,
-              R"(Express points given in one frame in coordinates of another. O(n + depth log n).
-
-Args:
-    points: (n, 3) metres, in coordinates of the source.
-    source: the frame they are given in.
-    target: the frame they are returned in.)" Q_ON_PATH R"(
-
-Returns:
-    (n, 3) metres, in coordinates of the target; read-only.)" NO_POSE);
+    transform("transform_points", "points", true, "Express points given in one frame in coordinates of another.");
     transform("transform_vectors", "vectors", false,
-              R"(Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
-
-They are rotated, not translated.
-
-Args:
-    vectors: (n, 3), in the axes of the source.
-    source: the frame they are given in.
-    target: the frame they are returned in.)" Q_ON_PATH R"(
-
-Returns:
-    (n, 3) in the axes of the target; read-only.)" NO_POSE);
+              "Express free vectors of one frame in the axes of another: rotated, not translated.");
     cls.def("pose_batch", &pose_batch, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a,
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
 

@@ -38,25 +38,25 @@ std::string shape_text(const Shape& shape) {
     return formatted("{}(radius={}{})", capitalised(name_of(shape.kind())), d[0], length);
 }
 
-Ref<const Shape> make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
+ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
     std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape);
-    return Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source);
+    return {Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source)};
 }
 
-Ref<const Shape> make_cloud(const ArrayArgument& points, double radius, const std::string& source) {
-    return Shape::point_cloud(read_matrix(points, "points", 3, ErrorKind::shape), radius, source);
+ShapeHandle make_cloud(const ArrayArgument& points, double radius, const std::string& source) {
+    return {Shape::point_cloud(read_matrix(points, "points", 3, ErrorKind::shape), radius, source)};
 }
 
-Ref<const Shape> make_field(const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
-                            const std::string& source) {
+ShapeHandle make_field(const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
+                       const std::string& source) {
     std::size_t columns = 0;
     std::vector<double> h = read_grid(heights, "heights", columns, ErrorKind::shape);
     const std::vector<double> s = read_vector(size, "size", 2, ErrorKind::shape);
-    return Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source);
+    return {Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source)};
 }
 
 // What pickle keeps: (kind, dimensions, arrays, source).
-Ref<const Shape> shape_from_state(nb::handle state) {
+ShapeHandle shape_from_state(nb::handle state) {
     const StateTuple s(state, "a shape", 4);
     const auto kind = s.get<std::string>(0), source = s.get<std::string>(3);
     auto dimensions = s.get<std::vector<double>>(1);
@@ -67,14 +67,14 @@ Ref<const Shape> shape_from_state(nb::handle state) {
                                 arrays.size());
     };
     if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source);
-    if (kind == "plane") return Shape::plane();
+    if (kind == "plane") return {Shape::plane()};
     if (kind == "point_cloud") return require(1, 1), make_cloud({arrays[0]}, dimensions[0], source);
     if (kind == "height_field")
         return require(3, 1),
                make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])}, dimensions[2], source);
     for (const ShapeKind candidate :
          {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
-        if (kind == name_of(candidate)) return Shape::primitive(candidate, std::move(dimensions));
+        if (kind == name_of(candidate)) return {Shape::primitive(candidate, std::move(dimensions))};
     throw Error(ErrorKind::shape, "unknown shape kind '{}'", kind);
 }
 
@@ -108,10 +108,7 @@ std::optional<std::string> level_text(const std::optional<CollisionLevel>& level
 void bind_large_shapes(nb::module_& m) {
     m.def("Plane", [] { return ShapeHandle{Shape::plane()}; },
           "Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each other.");
-    m.def("PointCloud",
-          [](const ArrayArgument& points, double radius, const std::string& source) {
-        return ShapeHandle{make_cloud(points, radius, source)};
-    }, "points"_a, nb::kw_only(), "radius"_a, "source"_a = "",
+    m.def("PointCloud", &make_cloud, "points"_a, nb::kw_only(), "radius"_a, "source"_a = "",
           R"(Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
 
 Args:
@@ -121,10 +118,7 @@ Args:
 
 Raises:
     ShapeError: no points, non-finite numbers, or a radius that is not positive.)");
-    m.def("HeightField",
-          [](const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
-             const std::string& source) { return ShapeHandle{make_field(heights, size, floor, source)}; },
-          "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(), "source"_a = "",
+    m.def("HeightField", &make_field, "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(), "source"_a = "",
           R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
 Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
@@ -242,9 +236,7 @@ Args:
 Args:
     radius: of the cylinder and its caps, metres.
     length: of the cylinder, without the caps, metres.)" NO_SIZE);
-    m.def("Mesh", [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
-        return ShapeHandle{make_mesh(vertices, faces, source)};
-    }, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "", R"(Make a triangle mesh.
+    m.def("Mesh", &make_mesh, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "", R"(Make a triangle mesh.
 
 Args:
     vertices: (n, 3) metres.
@@ -330,7 +322,7 @@ Raises:
 
     bind_value(shape, [](const ShapeHandle& s) { return s.shape->digest()[0] >> 2; },
                [](const ShapeHandle& s) { return shape_text(*s.shape); });
-    bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
+    bind_state(shape, &shape_state, &shape_from_state);
     bind_primitives(m);
     bind_large_shapes(m);
     bind_attached_shape(m);

@@ -40,7 +40,7 @@ struct Joint : Shared, JointNumbers {
 
     // Throws Error(scene) for a zero axis, NaN, lower > upper, a negative velocity or effort; normalises the axis.
     void check();
-    bool same_content(const Joint& other) const;
+    bool operator==(const Joint& other) const;
     bool moves_like(const Joint& other) const;  // limits and names aside
 };
 

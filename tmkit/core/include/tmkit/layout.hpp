@@ -18,7 +18,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -64,7 +63,6 @@ struct Layout : Shared {
           joint_frame(frames->joint_frame) {}
     Layout(const Layout&) = delete;
     Layout& operator=(const Layout&) = delete;
-    ~Layout();
 
     Ref<const LayoutFrames> frames;
     const std::vector<FrameId>& ids;
@@ -85,8 +83,9 @@ struct Layout : Shared {
     std::size_t size() const { return ids.size(); }
     std::size_t joint_count() const { return joint_frame.size(); }
 
-    // Made when it is first asked for, by whichever thread.
-    const LayoutTree& tree() const;
+    const LayoutTree& tree() const {
+        return tree_.get([this] { return make_ref<const LayoutTree>(parent); });
+    }
 
     // The number of the frame with this id, which must exist. O(log n), O(1) where none was removed.
     std::int32_t index_of(FrameId id) const;
@@ -119,10 +118,10 @@ struct Layout : Shared {
     // below the others `still` holds what is right. O(n).
     void settle(std::vector<char> stale_frames);
     // Take the tree of a layout with the same parents, if that has one.
-    void share_tree(const Layout& other);
+    void share_tree(const Layout& other) { tree_ = other.tree_; }
 
 private:
-    mutable std::atomic<const LayoutTree*> tree_{nullptr};
+    LazyRef<LayoutTree> tree_;
 };
 
 }  // namespace tmkit

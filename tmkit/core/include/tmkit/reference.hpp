@@ -60,6 +60,42 @@ private:
     T* value_ = nullptr;
 };
 
+// A shared value that is made when it is first asked for, by whichever thread, and that copies have too.
+template <class T> class LazyRef {
+public:
+    LazyRef() noexcept = default;
+    LazyRef(const LazyRef& other) noexcept : value_(other.value_.load(std::memory_order_acquire)) {
+        if (const T* value = value_.load(std::memory_order_relaxed)) value->retain();
+    }
+    LazyRef(LazyRef&& other) noexcept : value_(other.value_.exchange(nullptr)) {}
+    ~LazyRef() {
+        if (const T* value = value_.load(std::memory_order_acquire); value && value->release()) delete value;
+    }
+    LazyRef& operator=(LazyRef other) noexcept {
+        other.value_.store(value_.exchange(other.value_.load()));
+        return *this;
+    }
+
+    bool is_made() const noexcept { return value_.load(std::memory_order_acquire) != nullptr; }
+    template <class Make> const T& get(Make&& make) const {
+        if (const T* built = value_.load(std::memory_order_acquire)) return *built;
+        const Ref<const T> made = make();
+        const T* first = nullptr;
+        if (!value_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)) return *first;
+        made->retain();
+        return *made;
+    }
+    // The value if it was made, which is not held here any more.
+    Ref<const T> take() noexcept {
+        const Ref<const T> taken(value_.exchange(nullptr));
+        if (taken) static_cast<void>(taken->release());
+        return taken;
+    }
+
+private:
+    mutable std::atomic<const T*> value_{nullptr};
+};
+
 template <class T, class... Arguments> Ref<T> make_ref(Arguments&&... arguments) {
     return Ref<T>(new T(std::forward<Arguments>(arguments)...));
 }

@@ -79,16 +79,6 @@ inline constexpr std::array<std::pair<const char*, std::size_t Capacities::*>, 1
      {"group_members", &Capacities::group_members},
      {"noise", &Capacities::noise}}};
 
-struct NewFrame {
-    std::string_view name, parent;  // no parent: a root
-    Pose pose{};
-    const Joint* joint = nullptr;  // null: fixed
-    std::string_view body{};       // empty: a body of the frame's own name
-    std::span<const AttachedShape> shapes{};
-    std::span<const std::string> classes{};
-    Ref<const EdgeNoise> noise{};  // null: exact
-};
-
 class SceneArrays {
 public:
     using Slot = std::int32_t;
@@ -103,7 +93,6 @@ public:
     const Capacities& capacities() const { return capacities_; }
 
     // Edits: rules and errors of SceneGraph, and Error(capacity). Only one thread at a time.
-    void add_root(std::string_view name, std::string_view body = {});
     void add_body(std::string_view name);
     void remove_body(std::string_view name);
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, const Joint& joint);
@@ -115,7 +104,8 @@ public:
     void set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps);  // null: none are kept
     void set_group(const GroupSpecification& group);
     void remove_group(std::string_view name);
-    void add_frame(const NewFrame& frame);
+    // Without a parent, a root. Attributes, inertia, stamps and twist are set apart.
+    void add_frame(const FrameSpecification& frame);
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
     // The new edge has this noise, and with keeping_pose it comes on top of what the scene was unsure of: see
@@ -228,8 +218,8 @@ private:
     void require_new_name(std::string_view name) const;
     void require_fit(std::string_view text) const;
     void require_length(const Configuration& q) const;
-    void require_room_for(const NewFrame& frame, bool with_body) const;
-    Slot body_for(const NewFrame& frame, Slot parent) const;  // none: a new one
+    void require_room_for(const FrameSpecification& frame, bool with_body) const;
+    Slot body_for(const FrameSpecification& frame, Slot parent) const;  // none: a new one
     // slot: the frame whose joint is changed, none for a new one
     JointPlan plan_joint(const Joint& joint, std::string_view name, Slot slot) const;
     void require_no_followers() const;  // of the frames that are marked
@@ -240,7 +230,7 @@ private:
     bool same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const;
 
     // Steps of edits
-    void add(const NewFrame& frame, Slot parent);
+    void add(const FrameSpecification& frame, Slot parent);
     void move(Slot moving, Slot parent, const Pose& pose);
     void restore_order(Slot moving, Slot parent);
     void remove_marked(std::int32_t leaving);

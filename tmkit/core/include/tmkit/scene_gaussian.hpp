@@ -19,15 +19,6 @@ GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std
 // The error of reference_from_target, source by source, in the target's tangent.
 NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q);
 
-// The covariance of the errors of several relative poses at once: (6 m) x (6 m), row-major.
-struct JointGaussian {
-    std::vector<Pose> means;
-    std::vector<double> covariance;
-};
-JointGaussian joint_gaussian(const SceneGraph& scene,
-                             const std::vector<std::pair<std::string, std::string>>& targets_and_references,
-                             const double* q);
-
 // Poses drawn from the sources, each edge perturbed by itself: exact where first order is not. Same seed, same poses.
 std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference,
                                const double* q, std::size_t count, std::uint64_t seed);

@@ -77,15 +77,9 @@ struct SceneMaps {
     Ref<LastHash> last_hash_;       // as index_
 };
 
-class SceneGraph : SceneMaps {
+class SceneGraph : SceneMaps {  // empty when it is made
 public:
     static constexpr std::size_t most_changes = most_layout_changes;
-
-    SceneGraph() = default;  // empty
-    SceneGraph(const SceneGraph& other);
-    SceneGraph(SceneGraph&& other) noexcept;
-    SceneGraph& operator=(SceneGraph other) noexcept;
-    ~SceneGraph();
 
     // Queries.
     std::size_t size() const { return frames_.size(); }
@@ -134,10 +128,9 @@ public:
     std::vector<FrameId> frames_of_body(std::string_view name) const;  // ids ascending; throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const { return twists_.keys(); }
-    // The first frame with a twist edge whose path shares an edge between two bodies with the path of two frames of one
-    // tree: then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked at
-    // when `unstamped`.
-    std::optional<FrameId> twist_on_way(FrameId target, FrameId reference, bool unstamped = false) const;
+    // Throws Error(scene) where the path of a twist edge shares an edge between two bodies with the path of two frames
+    // of one tree: then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked
+    // at when `unstamped`.
     void require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped = false) const;
     std::size_t twist_count() const { return twists_.size(); }
     BodyId twist_reference(FrameId id) const { return *twists_.find(id); }  // of a frame that has a twist edge
@@ -233,12 +226,21 @@ private:
     std::optional<bool> same_changes(const SceneGraph& other) const;
     bool same_all(const SceneGraph& other) const;
 
-    mutable std::atomic<const Layout*> layout_{nullptr};
-    mutable std::atomic<std::uint64_t> hash_{
-        0};  // of this version, once computed; a copy may be edited and has its own
     bool add_changes(const SceneGraph& before, ContentSum& sum) const;
     bool add_frame_changes(const SceneGraph& before, ContentSum& sum) const;
     bool add_frames(const SceneGraph& before, const std::vector<FrameId>& ids, ContentSum& sum) const;
+
+    LazyRef<Layout> layout_;
+    // Once computed, else 0; a copy may be edited and has its own.
+    struct Hash : std::atomic<std::uint64_t> {
+        Hash() noexcept : atomic(0) {}
+        Hash(const Hash&) noexcept : Hash() {}
+        Hash& operator=(const Hash&) noexcept {
+            store(0, std::memory_order_relaxed);
+            return *this;
+        }
+    };
+    mutable Hash hash_;
 };
 
 // The version of a lineage whose content was summed last: the next one adds what differs from it.

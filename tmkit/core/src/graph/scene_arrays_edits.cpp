@@ -30,30 +30,19 @@ void SceneArrays::require_fit(std::string_view text) const {
 
 // --- adding and removing ---------------------------------------------------------------------------------------------
 
-void SceneArrays::add_root(std::string_view name, std::string_view body) {
-    const Writer writer(lock_);
-    NewFrame frame;
-    frame.name = name;
-    frame.body = body;
-    add(frame, none);
-}
-
-void SceneArrays::add_frame(const NewFrame& frame) {
+void SceneArrays::add_frame(const FrameSpecification& frame) {
     const Writer writer(lock_);
     add(frame, frame.parent.empty() ? none : require_frame(frame.parent));
 }
 
 // The body that a new frame comes to sit on, none when it is to be made.
-SceneArrays::Slot SceneArrays::body_for(const NewFrame& frame, Slot parent) const {
-    const std::string_view name = frame.body.empty() ? frame.name : frame.body;
-    const Slot body = body_names_.find(name);
-    if (body != none)
-        rules::check_entry(View(*this), frame.name, body, !frame.body.empty(), parent,
-                           frame.joint ? frame.joint->type : JointType::fixed);
+SceneArrays::Slot SceneArrays::body_for(const FrameSpecification& frame, Slot parent) const {
+    const Slot body = body_names_.find(frame.body.empty() ? frame.name : frame.body);
+    if (body != none) rules::check_entry(View(*this), frame.name, body, !frame.body.empty(), parent, frame.joint.type);
     return body;
 }
 
-void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const {
+void SceneArrays::require_room_for(const FrameSpecification& frame, bool with_body) const {
     require_fit(frame.name);
     if (with_body) require_fit(frame.body);
     if (next_id_ == std::numeric_limits<FrameId>::max())
@@ -65,23 +54,16 @@ void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const 
     if (frame.shapes.size() > shapes_.room()) throw refusals::full("attached shape", capacities_.shapes, "shapes");
 }
 
-static Ref<const FrameDetails> details_of(const NewFrame& frame) {
-    if (frame.classes.empty()) return {};
-    auto made = make_ref<FrameDetails>();
-    made->classes.assign(frame.classes.begin(), frame.classes.end());
-    return made;
-}
-
-void SceneArrays::add(const NewFrame& frame, Slot parent) {
+void SceneArrays::add(const FrameSpecification& frame, Slot parent) {
     require_new_name(frame.name);
-    if (parent == none && ((frame.joint && frame.joint->type != JointType::fixed) || frame.pose != Pose{}))
+    if (parent == none && (frame.joint.type != JointType::fixed || frame.pose != Pose{}))
         throw refusals::root_with_edge(frame.name);
     if (parent == none && frame.noise) throw refusals::root_without(frame.name, "covariance");
     Slot body = body_for(frame, parent);
-    JointPlan plan;
-    if (frame.joint) plan = plan_joint(*frame.joint, frame.joint->name.empty() ? frame.name : frame.joint->name, none);
+    const JointPlan plan = plan_joint(frame.joint, frame.joint.name.empty() ? frame.name : frame.joint.name, none);
     require_room_for(frame, body == none);
-    Ref<const FrameDetails> details = details_of(frame);
+    Ref<FrameDetails> details = frame.classes.empty() ? nullptr : make_ref<FrameDetails>();
+    if (details) details->classes = frame.classes;
 
     const Section section(lock_);
     const Slot slot = free_frames_.take();
@@ -89,7 +71,7 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     id_.store(slot, next_id_++);
     pose_.store(slot, frame.pose);
     entry_.store(slot, none);
-    details_[slot] = std::move(details);
+    details_[slot] = details;
     write_noise(slot, frame.noise.get());
     for (const AttachedShape& shape : frame.shapes) shapes_.append(first_shape_[slot], shape);
     parent_.store(slot, parent);

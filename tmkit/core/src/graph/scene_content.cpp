@@ -106,8 +106,7 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
-    return a.joint_type == b.joint_type &&
-           (a.joint == b.joint || (a.joint && b.joint && a.joint->same_content(*b.joint)));
+    return a.joint_type == b.joint_type && (a.joint == b.joint || (a.joint && b.joint && *a.joint == *b.joint));
 }
 
 bool same_details(const FrameRecord& a, const FrameRecord& b) {

@@ -153,7 +153,7 @@ static FrameSpecification changed(FrameSpecification frame, const FrameSpecifica
     take(&FrameSpecification::twist);
     if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
     if (!same_noise(before.noise, after.noise)) frame.noise = after.noise;
-    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
+    if (before.joint.type != after.joint.type || before.joint != after.joint) frame.joint = after.joint;
     return frame;
 }
 
@@ -200,7 +200,7 @@ void SceneEdit::change_edge(const std::string& name, const FrameSpecification& b
     const bool moves = before.parent != after.parent;
     if (!after.parent.empty()) record(after.parent);
     if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
-    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) set_joint(name, after.joint);
+    if (before.joint.type != after.joint.type || before.joint != after.joint) set_joint(name, after.joint);
     if (moves) {  // twists that go with it are in the differences of their frames
         const FrameId id = record(name).id;
         move(record(id), record(after.parent), after.pose, true);

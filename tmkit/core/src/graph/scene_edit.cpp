@@ -34,9 +34,8 @@ void SceneEdit::all_or_nothing(const std::function<void()>& edits) {
 
 void SceneEdit::note_change(FrameId id, bool of_joint) {
     SceneGraph& s = scene_;
-    if (const Layout* built = s.layout_.exchange(nullptr)) {
-        s.layout_before_ = Ref<const Layout>(built);
-        built->release();  // the count that layout_ held; layout_before_ has its own
+    if (Ref<const Layout> built = s.layout_.take()) {
+        s.layout_before_ = std::move(built);
         s.change_count_ = 0;
         s.joints_as_before_ = true;
     }

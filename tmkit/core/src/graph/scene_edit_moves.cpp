@@ -144,7 +144,7 @@ void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) 
 }
 
 static bool has_joint(const FrameRecord& frame, const Joint& joint) {
-    return joint.type == frame.joint_type && (!frame.joint || frame.joint->same_content(joint));
+    return joint.type == frame.joint_type && (!frame.joint || *frame.joint == joint);
 }
 
 static bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {

@@ -133,11 +133,6 @@ std::optional<TwistEdge> SceneGraph::twist(std::string_view frame) const {
     return on.details ? on.details->twist : std::nullopt;
 }
 
-std::optional<FrameId> SceneGraph::twist_on_way(FrameId target, FrameId reference, bool unstamped) const {
-    const FrameRecord* found = rules::twist_on_way(GraphView(*this), &record(target), &record(reference), unstamped);
-    return found ? std::optional(found->id) : std::nullopt;
-}
-
 void SceneGraph::require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped) const {
     rules::check_no_twist_on_way(GraphView(*this), &record(target), &record(reference), unstamped);
 }

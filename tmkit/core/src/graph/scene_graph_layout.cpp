@@ -238,14 +238,10 @@ Ref<Layout> SceneGraph::mended_layout() const {
 }
 
 const Layout& SceneGraph::layout() const {
-    if (const Layout* built = layout_.load(std::memory_order_acquire)) return *built;
-    Ref<Layout> made = layout_before_ ? mended_layout() : nullptr;
-    if (!made) made = fresh_layout();
-    made->retain();  // the count that layout_ holds
-    const Layout* expected = nullptr;
-    if (layout_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
-    static_cast<void>(made->release());  // another thread was first
-    return *expected;
+    return layout_.get([this] {
+        const Ref<Layout> mended = layout_before_ ? mended_layout() : nullptr;
+        return mended ? mended : fresh_layout();
+    });
 }
 
 }  // namespace tmkit

@@ -13,27 +13,6 @@ template <class Map> static std::vector<std::string> keys_of(const Map& map) {
     return names;
 }
 
-SceneGraph::SceneGraph(const SceneGraph& other) : SceneMaps(other) {
-    const Layout* layout = other.layout_.load(std::memory_order_acquire);
-    if (layout) layout->retain();
-    layout_.store(layout, std::memory_order_relaxed);
-}
-
-SceneGraph::SceneGraph(SceneGraph&& other) noexcept
-    : SceneMaps(static_cast<SceneMaps&&>(other)), layout_(other.layout_.exchange(nullptr)) {}
-
-SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
-    SceneMaps::operator=(static_cast<SceneMaps&&>(other));
-    other.layout_.store(layout_.exchange(other.layout_.load()));
-    hash_.store(0, std::memory_order_relaxed);
-    return *this;
-}
-
-SceneGraph::~SceneGraph() {
-    const Layout* layout = layout_.load(std::memory_order_acquire);
-    if (layout && layout->release()) delete layout;
-}
-
 const FrameRecord* SceneGraph::find(std::string_view name) const {
     const FrameId* id = names_.find(name);
     return id ? frames_.find(*id)->get() : nullptr;
@@ -274,7 +253,7 @@ Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
 
 bool FrameSpecification::same_content(const FrameSpecification& o) const {
     return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
-           (!is_actuated(joint.type) || joint.same_content(o.joint)) && body == o.body && classes == o.classes &&
+           (!is_actuated(joint.type) || joint == o.joint) && body == o.body && classes == o.classes &&
            shapes == o.shapes && inertia == o.inertia && attributes == o.attributes && twist == o.twist &&
            same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
 }

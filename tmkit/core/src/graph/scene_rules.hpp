@@ -387,10 +387,10 @@ void each_told_way(const auto& view, auto root, auto&& visit) {
     });
 }
 
-// See SceneGraph::twist_on_way.
-auto twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
+// See SceneGraph::require_no_twist_on_way.
+void check_no_twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
     auto found = view.none;
-    if (view.twist_count() == 0) return found;
+    if (view.twist_count() == 0) return;
     each_told_way(view, root_of(view, target), [&](auto frame, auto from, auto to) {
         each_between(view, from, to, [&](auto at) {
             const auto above = view.parent(at);
@@ -400,14 +400,9 @@ auto twist_on_way(const auto& view, auto target, auto reference, bool unstamped)
                 found = frame;
         });
     });
-    return found;
-}
-
-void check_no_twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
-    const auto frame = twist_on_way(view, target, reference, unstamped);
-    if (frame == view.none) return;
-    throw refusals::twist_left_out(view.name(target), view.name(reference), view.name(frame),
-                                   view.body_name(view.twist_reference(frame)), unstamped);
+    if (found != view.none)
+        throw refusals::twist_left_out(view.name(target), view.name(reference), view.name(found),
+                                       view.body_name(view.twist_reference(found)), unstamped);
 }
 
 // --- moves -----------------------------------------------------------------------------------------------------------

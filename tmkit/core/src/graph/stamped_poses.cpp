@@ -20,8 +20,10 @@ std::string named(std::string_view frame) {
     return frame.empty() ? "the history" : "frame '" + std::string(frame) + "'";
 }
 
-Error refused(const std::string& message, std::string_view frame, double stamp) {
-    return Error(ErrorKind::stamp, message).with({{"frame", frame}, {"stamp", stamp}});
+// The pattern begins with the frame.
+template <class... Parts>
+Error refused(std::string_view frame, double stamp, std::string_view pattern, const Parts&... parts) {
+    return Error(ErrorKind::stamp, pattern, named(frame), parts...).with({{"frame", frame}, {"stamp", stamp}});
 }
 
 auto first_not_before(const std::vector<StampedPose>& entries, double stamp) {
@@ -43,59 +45,48 @@ StampPolicy stamp_policy(std::string_view name) {
 }
 
 void require_limits(std::size_t capacity, double window, std::string_view frame) {
-    if (capacity == 0)
-        throw refused(formatted("the stamped poses of {} need room for one at least", named(frame)), frame, 0.0);
+    if (capacity == 0) throw refused(frame, 0.0, "the stamped poses of {} need room for one at least");
     if (!(window > 0.0))
-        throw refused(
-            formatted("the stamped poses of {} need a window longer than 0 s, not {}", named(frame), seconds(window)),
-            frame, 0.0);
+        throw refused(frame, 0.0, "the stamped poses of {} need a window longer than 0 s, not {}", seconds(window));
 }
 
 void require_admission(double stamp, const StampBounds& bounds, std::string_view frame) {
-    if (!std::isfinite(stamp))
-        throw refused(formatted("a pose of {} needs a finite stamp", named(frame)), frame, stamp);
+    if (!std::isfinite(stamp)) throw refused(frame, stamp, "a pose of {} needs a finite stamp");
     if (bounds.count == 0) return;
     if (stamp < bounds.newest - bounds.window)
-        throw refused(formatted("a pose of {} at {} is too old: the newest is of {}, and those of the last {} are kept",
-                                named(frame), seconds(stamp), seconds(bounds.newest), seconds(bounds.window)),
-                      frame, stamp);
+        throw refused(frame, stamp,
+                      "a pose of {} at {} is too old: the newest is of {}, and those of the last {} are kept",
+                      seconds(stamp), seconds(bounds.newest), seconds(bounds.window));
     if (bounds.count == bounds.capacity && stamp < bounds.oldest)
-        throw refused(formatted("a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
-                                named(frame), seconds(stamp), bounds.capacity, seconds(bounds.oldest)),
-                      frame, stamp);
+        throw refused(frame, stamp, "a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
+                      seconds(stamp), bounds.capacity, seconds(bounds.oldest));
 }
 
 Error duplicate_stamp(double stamp, std::string_view frame) {
-    return refused(formatted("{} has a pose at {} already", named(frame), seconds(stamp)), frame, stamp);
+    return refused(frame, stamp, "{} has a pose at {} already", seconds(stamp));
 }
 
 Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
     if (bounds.count == 0)
-        return refused(formatted("{} has no stamped pose yet, so none at {} is known", named(frame), seconds(stamp)),
-                       frame, stamp);
-    return Error(ErrorKind::stamp, "{} has poses from {} to {}, so none at {} is known", named(frame),
-                 seconds(bounds.oldest), seconds(bounds.newest), seconds(stamp))
+        return refused(frame, stamp, "{} has no stamped pose yet, so none at {} is known", seconds(stamp));
+    return refused(frame, stamp, "{} has poses from {} to {}, so none at {} is known", seconds(bounds.oldest),
+                   seconds(bounds.newest), seconds(stamp))
         .with({{"frame", frame}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
 }
 
 void StampedPoses::check(std::string_view frame) const {
     require_limits(capacity, window, frame);
     if (entries.size() > capacity)
-        throw refused(
-            formatted("{} was given {} stamped poses, but {} are kept", named(frame), entries.size(), capacity), frame,
-            0.0);
+        throw refused(frame, 0.0, "{} was given {} stamped poses, but {} are kept", entries.size(), capacity);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!std::isfinite(entries[i].stamp))
-            throw refused(formatted("a pose of {} needs a finite stamp", named(frame)), frame, entries[i].stamp);
+            throw refused(frame, entries[i].stamp, "a pose of {} needs a finite stamp");
         if (i > 0 && entries[i].stamp <= entries[i - 1].stamp)
-            throw refused(formatted("the stamps of {} must ascend, but {} follows {}", named(frame),
-                                    seconds(entries[i].stamp), seconds(entries[i - 1].stamp)),
-                          frame, entries[i].stamp);
+            throw refused(frame, entries[i].stamp, "the stamps of {} must ascend, but {} follows {}",
+                          seconds(entries[i].stamp), seconds(entries[i - 1].stamp));
     }
     if (!entries.empty() && oldest() < newest() - window)
-        throw refused(
-            formatted("the stamps of {} lie further apart than the window of {}", named(frame), seconds(window)), frame,
-            oldest());
+        throw refused(frame, oldest(), "the stamps of {} lie further apart than the window of {}", seconds(window));
 }
 
 Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t most, double seconds,
@@ -187,9 +178,8 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
 
 void require_later(double first, double second, std::string_view frame) {
     if (second > first) return;
-    throw refused(formatted("a twist of {} needs two stamps, the second later: not {} and {}", named(frame),
-                            seconds(first), seconds(second)),
-                  frame, second);
+    throw refused(frame, second, "a twist of {} needs two stamps, the second later: not {} and {}", seconds(first),
+                  seconds(second));
 }
 
 Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
@@ -198,8 +188,7 @@ Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
     return twist;
 }
 
-// --- edits of scenes
-// -----------------------------------------------------------------------------------------------------------
+// --- edits of scenes -------------------------------------------------------------------------------------------------
 
 void SceneEdit::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
     if (!parent) throw refusals::root_without(specification.name, "pose");
@@ -243,8 +232,7 @@ void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const Stampe
     change_details(on, [&](FrameDetails& details) { details.stamps = stamps; });
 }
 
-// --- queries of scenes
-// ---------------------------------------------------------------------------------------------------------
+// --- queries of scenes -----------------------------------------------------------------------------------------------
 
 Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const {
     const FrameRecord& on = record(frame);

@@ -41,7 +41,7 @@ void Joint::check() {
         for (double& component : axis) component /= length;
 }
 
-bool Joint::same_content(const Joint& o) const {
+bool Joint::operator==(const Joint& o) const {
     return type == o.type && name == o.name && axis == o.axis && mimic == o.mimic && numbers() == o.numbers();
 }
 

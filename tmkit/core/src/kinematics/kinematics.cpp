@@ -97,26 +97,6 @@ LayoutTree::LayoutTree(const std::vector<std::int32_t>& parent) {
     }
 }
 
-Layout::~Layout() {
-    if (const LayoutTree* tree = tree_.load(std::memory_order_acquire); tree && tree->release()) delete tree;
-}
-
-const LayoutTree& Layout::tree() const {
-    if (const LayoutTree* built = tree_.load(std::memory_order_acquire)) return *built;
-    const auto made = make_ref<const LayoutTree>(parent);
-    made->retain();  // the count that tree_ holds
-    const LayoutTree* expected = nullptr;
-    if (tree_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
-    static_cast<void>(made->release());  // another thread was first
-    return *expected;
-}
-
-void Layout::share_tree(const Layout& other) {
-    const LayoutTree* tree = other.tree_.load(std::memory_order_acquire);
-    if (tree) tree->retain();
-    tree_.store(tree, std::memory_order_relaxed);
-}
-
 void Layout::settle(std::vector<char> stale_frames) {
     const auto count = static_cast<std::int32_t>(size());
     root.resize(size());

@@ -212,13 +212,7 @@ Covariance squared_commutator(const Covariance& of, const Covariance& s) {
 }
 
 // Products round differently on the two sides of the diagonal; a covariance is symmetric to the last bit.
-Matrix3 even(const Matrix3& m) {
-    Matrix3 c;
-    for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j) c[3 * i + j] = 0.5 * (m[3 * i + j] + m[3 * j + i]);
-    return c;
-}
-
+Matrix3 even(const Matrix3& m) { return 0.5 * (m + transposed(m)); }
 Covariance even(const Covariance& c) { return {even(c.linear), c.cross, even(c.angular)}; }
 
 // Whether Cholesky's factorisation fails, with room for rounding on the diagonal.
@@ -269,11 +263,9 @@ GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose&
     result.covariance += b.covariance;
     result.covariance += more;
     if (!has_negative(result.covariance)) return result;
-    for (Covariance square : {squared_commutator(b.covariance, carried), squared_commutator(carried, b.covariance)}) {
-        for (Matrix3* block : {&square.linear, &square.cross, &square.angular})
-            for (double& value : *block) value /= 144.0;
-        result.covariance += even(square);
-    }
+    for (const auto& [linear, cross, angular] :
+         {squared_commutator(b.covariance, carried), squared_commutator(carried, b.covariance)})
+        result.covariance += even({1.0 / 144.0 * linear, 1.0 / 144.0 * cross, 1.0 / 144.0 * angular});
     return result;
 }
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <memory_resource>
 #include <tuple>
 #include <vector>
 
@@ -43,42 +45,28 @@ template <class Way, class Visit> void for_each_edge(const Way& way, Visit&& vis
 class SharedSources {
 public:
     template <class Way> explicit SharedSources(const Way& way) {
-        std::size_t count = 0;
+        sources_.reserve(32);
         for_each_edge(way, [&](const auto& edge, bool) {
-            const EdgeNoise* noise = way.noise_of(edge);
-            if (!noise) return;
-            for (const NoiseTerm& term : noise->terms) {
-                if (count < near_.size()) near_[count] = term.source.get();
-                else far_.push_back(term.source.get());
-                ++count;
-            }
+            if (const EdgeNoise* noise = way.noise_of(edge))
+                for (const NoiseTerm& term : noise->terms) sources_.push_back(term.source.get());
         });
-        if (count <= near_.size()) {
-            for (std::size_t i = 1; i < count; ++i)
-                if (std::find(near_.begin(), near_.begin() + i, near_[i]) != near_.begin() + i)
-                    shared_[shared_count_++] = near_[i];
-        } else {
-            far_.insert(far_.end(), near_.begin(), near_.end());
-            std::sort(far_.begin(), far_.end());
-            for (std::size_t i = 1; i < far_.size(); ++i)
-                if (far_[i] == far_[i - 1]) far_shared_.push_back(far_[i]);
-        }
+        std::sort(sources_.begin(), sources_.end());
+        std::size_t count = 0;
+        for (std::size_t i = 1; i < sources_.size(); ++i)
+            if (sources_[i] == sources_[i - 1]) sources_[count++] = sources_[i];
+        sources_.resize(count);
     }
-    bool any() const { return shared_count_ > 0 || !far_shared_.empty(); }
+    bool any() const { return !sources_.empty(); }
     bool has_one_of(const EdgeNoise& noise) const {
-        const auto is_shared = [&](const NoiseSource* source) {
-            const auto end = shared_.begin() + shared_count_;
-            return std::find(shared_.begin(), end, source) != end ||
-                   std::binary_search(far_shared_.begin(), far_shared_.end(), source);
-        };
-        return std::any_of(noise.terms.begin(), noise.terms.end(),
-                           [&](const NoiseTerm& term) { return is_shared(term.source.get()); });
+        return std::any_of(noise.terms.begin(), noise.terms.end(), [&](const NoiseTerm& term) {
+            return std::binary_search(sources_.begin(), sources_.end(), term.source.get());
+        });
     }
 
 private:
-    std::array<const NoiseSource*, 32> near_, shared_;
-    std::size_t shared_count_ = 0;
-    std::vector<const NoiseSource*> far_, far_shared_;
+    alignas(void*) std::array<std::byte, 32 * sizeof(void*)> room_;
+    std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+    std::pmr::vector<const NoiseSource*> sources_{&memory_};
 };
 
 inline constexpr auto as_it_is = [](const Vector6& column) { return column; };

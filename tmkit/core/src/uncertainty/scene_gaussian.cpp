@@ -17,31 +17,6 @@ NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const
     return sum;
 }
 
-JointGaussian joint_gaussian(const SceneGraph& scene, const std::vector<std::pair<std::string, std::string>>& pairs,
-                             const double* q) {
-    const std::size_t m = pairs.size();
-    JointGaussian result{std::vector<Pose>(m), std::vector<double>(36 * m * m, 0.0)};
-    std::vector<NoiseSum> errors;
-    for (std::size_t i = 0; i < m; ++i) {
-        errors.push_back(path_noise(scene, scene.record(pairs[i].second), scene.record(pairs[i].first), q));
-        result.means[i] = scene.pose(pairs[i].first, pairs[i].second, q);
-    }
-    for (std::size_t i = 0; i < m; ++i)
-        for (std::size_t j = 0; j <= i; ++j)
-            for (const NoiseTerm& term : errors[i].terms()) {
-                const NoiseTerm* twin = errors[j].find(term.source.get());
-                if (!twin) continue;
-                const auto a = errors[i].map(term), b = errors[j].map(*twin);
-                for (std::size_t c = 0; c < a.size(); ++c)
-                    for (std::size_t r = 0; r < 6; ++r)
-                        for (std::size_t s = 0; s < 6; ++s)
-                            result.covariance[(6 * i + r) * 6 * m + 6 * j + s] += a[c][r] * b[c][s];
-            }
-    for (std::size_t r = 0; r < 6 * m; ++r)
-        for (std::size_t s = r + 1; s < 6 * m; ++s) result.covariance[r * 6 * m + s] = result.covariance[s * 6 * m + r];
-    return result;
-}
-
 std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target, std::string_view reference,
                                const double* q, std::size_t count, std::uint64_t seed) {
     const Path path(scene, scene.record(reference), scene.record(target), q);

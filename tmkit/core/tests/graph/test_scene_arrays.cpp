@@ -111,6 +111,8 @@ TEST_CASE("edits, forward kinematics and queries allocate nothing") {
     Joint follower = joint;
     follower.name += " too";
     follower.mimic = "right3";
+    const tmkit::FrameSpecification elsewhere{.name = "elsewhere, where names are long too"},
+        added{.name = name, .parent = elsewhere.name, .pose = at(1, 0, 0), .joint = joint, .shapes = shapes};
     const std::vector<double> q(scene.joint_count(), 0.3), more(scene.joint_count() + 1, 0.2);
     std::vector<double> out(7 * 64), rows(6 * more.size());
     double sum = 0.0;
@@ -123,12 +125,8 @@ TEST_CASE("edits, forward kinematics and queries allocate nothing") {
             arrays.reparent("left0", thing, at(0, 0, 0.1));
             arrays.reparent("left0", "world", at(0, 0, 0.1));
             arrays.set_pose(thing, at(round, 0, 0));
-            arrays.add_root("elsewhere, where names are long too");
-            arrays.add_frame({.name = name,
-                              .parent = "elsewhere, where names are long too",
-                              .pose = at(1, 0, 0),
-                              .joint = &joint,
-                              .shapes = shapes});
+            arrays.add_frame(elsewhere);
+            arrays.add_frame(added);
             arrays.forward(more);
             arrays.set_joint(name, follower);
             arrays.set_joint(name, joint);
@@ -177,7 +175,7 @@ TEST_CASE("what does not fit changes nothing and says what is full") {
     arrays.set_shapes("left0", {three.data(), 2});
     CHECK(refused("shapes", [&] { arrays.add_shape("left1", three[0]); }));
     arrays.set_shapes("left0", {three.data(), 1});
-    CHECK(refused("name_bytes", [&] { arrays.add_root("a name of twenty-seven bytes"); }));
+    CHECK(refused("name_bytes", [&] { arrays.add_frame({.name = "a name of twenty-seven bytes"}); }));
     CHECK(refused("name_bytes", [&] { arrays.rename_frame("left0", "a name of twenty-seven bytes"); }));
     CHECK(refused("name_bytes", [&] {
         arrays.add_frame({.name = "new", .parent = "world", .body = "a body of twenty-seven bytes"});
@@ -189,8 +187,8 @@ TEST_CASE("what does not fit changes nothing and says what is full") {
     CHECK(refused("name_bytes", [&] { arrays.set_joint("left0", joint); }));
     arrays.allow_collision("left0", "left2", "near");
     CHECK(refused("allowed_pairs", [&] { arrays.allow_collision("left0", "left3", "near"); }));
-    arrays.add_root("elsewhere");
-    CHECK(refused("frames", [&] { arrays.add_root("beyond"); }));
+    arrays.add_frame({.name = "elsewhere"});
+    CHECK(refused("frames", [&] { arrays.add_frame({.name = "beyond"}); }));
     CHECK(kind_of([&] { SceneArrays(scene, {.frames = frames - 1}); }) == ErrorKind::capacity);
     CHECK(kind_of([&] { SceneArrays(scene, {.name_bytes = 4}); }) == ErrorKind::capacity);
 }
@@ -207,10 +205,10 @@ TEST_CASE("ids are not used twice, even at their end") {
     tmkit::SceneEdit edit(SceneGraph().add_root("world"));
     edit.skip_ids(0xFFFFFFFE);
     SceneArrays arrays(edit.scene());
-    arrays.add_root("last");
-    CHECK(kind_of([&] { arrays.add_root("beyond"); }) == ErrorKind::capacity);
+    arrays.add_frame({.name = "last"});
+    CHECK(kind_of([&] { arrays.add_frame({.name = "beyond"}); }) == ErrorKind::capacity);
     arrays.remove_frame("last", false);
-    CHECK(kind_of([&] { arrays.add_root("last"); }) == ErrorKind::capacity);
+    CHECK(kind_of([&] { arrays.add_frame({.name = "last"}); }) == ErrorKind::capacity);
     CHECK(arrays.defects().empty());
 }
 

@@ -86,12 +86,13 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
     joint.type = tmkit::JointType::revolute;
     joint.name = "a joint whose name no small string holds";
     double sum = 0.0;
+    const tmkit::FrameSpecification added{.name = root, .body = spare};
     const long made = count_allocations([&] {
         for (int round = 0; round < 30; ++round) {
             arrays.add_body(spare);
             arrays.remove_body(spare);
             arrays.add_body(spare);
-            arrays.add_root(root, spare);
+            arrays.add_frame(added);
             arrays.set_twist(root, of_table);
             arrays.set_twist(cup, of_table);
             arrays.set_twist(cup, of_table);

@@ -87,7 +87,7 @@ std::string SceneGraph::defects() const {
     if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
         return "names and records differ in number";
     if (const std::string defect = defects_of_maps(); !defect.empty()) return defect;
-    const bool has_layout = layout_before_ || layout_.load();
+    const bool has_layout = layout_before_ || layout_.is_made();
     return has_layout && !tmkit::same_content(*fresh_layout(), layout()) ? "the layout differs from one made afresh"
                                                                          : "";
 }
