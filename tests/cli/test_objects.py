@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import trimesh
 from support.commands import tmkit
 from support.meshes import l_mesh
 
@@ -38,6 +39,25 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
     assert inertia.mass == pytest.approx(0.4)
     assert inertia.center == pytest.approx([0.044, 0.02, 0.044], abs=1e-3)
     assert scene.classes("o2_my_part") == ("movable",)
+
+
+def test_an_object_may_have_the_name_of_a_frame_of_the_arms_scene(tmp_path: Path) -> None:
+    """The scene in which grasps are counted has a ``table`` of its own."""
+    trimesh.creation.box([0.05, 0.05, 0.05]).export(tmp_path / "table.stl")
+    outcome = tmkit(tmp_path, "object", "add", "table.stl", "--json", TMKIT_CACHE=str(tmp_path / "cache"))
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["grasps of panda"] > 20
+    assert "table" in tk.load_scene(tmp_path / "table.json")
+
+
+def test_too_many_pieces_are_refused_with_what_to_change(tmp_path: Path) -> None:
+    """An L is two boxes; one piece is too few within a millimetre."""
+    trimesh.Trimesh(l_mesh().vertices, l_mesh().faces).export(tmp_path / "l.stl")
+    arguments = ["object", "add", "l.stl", "--max-pieces", "1"]
+    outcome = tmkit(tmp_path, *arguments, TMKIT_CACHE=str(tmp_path / "cache"))
+    assert outcome.code == 2
+    assert "needs more than 1 convex pieces to be right within 1 mm" in outcome.err
+    assert "such as 2 mm, or more max_pieces" in outcome.err
 
 
 def test_what_is_no_mesh_is_one_sentence(tmp_path: Path) -> None:

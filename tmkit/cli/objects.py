@@ -27,6 +27,7 @@ def add(
     mass: Annotated[float | None, typer.Option(help="Kilograms; by default volume times 500 kg/m^3.")] = None,
     friction: Annotated[float | None, typer.Option(help="The friction coefficient of its surface.")] = None,
     max_error: Annotated[float, typer.Option(help="Millimetres by which a convex piece may lie outside.")] = 1.0,
+    max_pieces: Annotated[int, typer.Option(help="Convex pieces at most.")] = 64,
     time_limit: Annotated[float, typer.Option(help="Seconds of processor time in which it is cut.")] = 120.0,
     robot: Annotated[str, typer.Option(metavar="NAME", help="The arm whose grasps are counted.")] = "panda",
     picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the object in its pieces.")] = None,
@@ -48,7 +49,8 @@ def add(
             require_writable(file)
     with progress("cutting the mesh into convex pieces"):
         shape = MeshLoader().load(MeshSpec(mesh, (scale, scale, scale)))
-        shapes = in_pieces(AttachedShape(shape, friction=friction), max_error=1e-3 * max_error, time_limit=time_limit)
+        limits = {"max_error": 1e-3 * max_error, "max_pieces": max_pieces, "time_limit": time_limit}
+        shapes = in_pieces(AttachedShape(shape, friction=friction), **limits)
     scene, report = _described(name, shapes, mass, robot)
     write_json_scene(scene, target)
     if picture is not None:
@@ -87,14 +89,15 @@ def _described(name: str, shapes: Any, mass: float | None, robot: str) -> tuple[
     upright = next((face for face in faces if face.is_upright), faces[0])
     pose = Pose([0.0, 0.0, upright.height]) @ upright.rotation
     scene = bare.set_inertia(name, inertia).set_pose(name, pose)
-    hand = load_scene(f"{robot}_table").merge(scene.rename_frame("world", "world of the object"))
+    alone = scene.rename_frame("world", "world of the object").rename_frame(name, "the object")  # which no scene has
+    hand = load_scene(f"{robot}_table").merge(alone)
     lower, upper = shapes[0].shape.bounds
     return scene, {
         "size in mm": [round(1e3 * float(side), 1) for side in upper - lower],
         "convex pieces": len(shapes) - 1,
         "mass in kg": round(inertia.mass, 4),
         "stable poses": [face.name for face in faces],
-        f"grasps of {robot}": len(grasps_of(hand, name, manipulator=load_manipulator(robot))),
+        f"grasps of {robot}": len(grasps_of(hand, "the object", manipulator=load_manipulator(robot))),
     }
 
 

@@ -136,7 +136,7 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
     if pending or len(done) > max_pieces:
         raise ShapeError(
             f"{name} needs more than {max_pieces} convex pieces to be right within {1e3 * max_error:g} mm; "
-            "allow a larger max_error or more max_pieces"
+            f"allow a larger max_error, such as {2e3 * max_error:g} mm, or more max_pieces"
         )
     return tuple(_solid(hull, f"{mesh.source}#piece={number}") for number, hull in enumerate(done))
 
