@@ -24,9 +24,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.random import default_rng  # here, since an interrupt while it is imported is lost
+from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import callable_name
-from tmkit._support.elementary import atan2
+from tmkit._support.elementary import atan2, dot
 from tmkit.errors import SemanticsMismatchError, TaskError
 from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
@@ -47,6 +48,7 @@ from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 _logger = logging.getLogger(__name__)
 
 _MOST_EXAMPLES = 40  # of an action and a cause
+_SAME_SIDE = 0.7  # cosine of the angle between the approaches of grasps, above which they are by the same side
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,7 @@ class RefinementTree:
         if not expansion.restarts and (known := self.known(node, action)) is not None:
             yield None, known
         candidates = self.domain.candidates(action, context)
-        number = 0
+        number, is_varied, refined = 0, False, None
         while True:
             with self.clock.phase(PlanningPhase.SEMANTICS):
                 candidate = next(candidates, None)
@@ -316,6 +318,9 @@ class RefinementTree:
                         what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
                         raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
                     yield candidate, attempt
+                    refined = candidate if isinstance(attempt, Refinement) else refined
+            if refined is candidate and not is_varied:
+                candidates, is_varied = _varied(candidates, candidate), True
             number += 1
 
     def child(
@@ -388,6 +393,25 @@ _DEPENDS_ON_OBJECT = frozenset(
     }
 )  # fmt: skip
 """Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
+
+
+def _varied(candidates: Iterator[Candidate], held: Candidate) -> Iterator[Candidate]:
+    """Yield picks by other sides of the object than one that led to nothing, then the rest.
+
+    A hand above an object puts it neither under a roof nor upside down, however it is turned.
+    """
+    directions = list(_directions(held))
+    left = list(candidates) if directions else []
+    others = [one for one in left for z in _directions(one) if dot(z, directions[0]) < _SAME_SIDE]
+    yield from {id(one): one for one in (*others, *left)}.values()
+    yield from candidates
+
+
+def _directions(candidate: Candidate) -> Iterator[NDArray[np.float64]]:
+    """Yield the tool's z axis (3,) in the object's frame of a pick, also of one after other actions."""
+    for part in getattr(candidate, "candidates", (candidate,)):
+        if isinstance(part, Pick):
+            yield part.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
 
 
 def _choices_of(candidate: Candidate | None) -> Iterator[str]:

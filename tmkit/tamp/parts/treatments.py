@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Pick, Place
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Place
 from tmkit.manipulation.placements.sampling import PlacementSettings, placements_in_region, placements_on_surface
 from tmkit.pddl import Fact
 from tmkit.plans.class_changes import ClassChange
@@ -81,12 +81,6 @@ class Orientation(Regions):
         q = scene.zero_configuration()
         for word, facts in (("upright", self.facts_upright), ("upside-down", self.facts_upside_down)):
             yield from (self.fact(word, frame) for (frame,) in facts(scene, q) if frame in stated)
-
-    def do_pick(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
-        """Yield grasps from above in turn with those from the side, by which an object can be turned over."""
-        picks = list(super().do_pick(context, arm, object, region))
-        aside = sorted(picks, key=_steepness)
-        yield from {id(pick): pick for pair in zip(picks, aside, strict=True) for pick in pair}.values()
 
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
         """Yield places at which an object is upright."""
@@ -174,11 +168,6 @@ class Cooking(Treatment):
         """Yield the change of classes."""
         gained = _gain(context.scene, object, "cooked")
         yield Change((*gained, ClassChange(object, removed=("clean",))), f"cooked on {region}")
-
-
-def _steepness(pick: Candidate) -> float:
-    """Return the cosine, without sign, of the angle between the tool's z axis and the object's; 0 for no pick."""
-    return round(abs(float(pick.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])[2])), 3) if isinstance(pick, Pick) else 0
 
 
 def _made_by(part: type) -> Mapping[str, str]:
