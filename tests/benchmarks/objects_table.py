@@ -1,9 +1,10 @@
-"""Objects put down in every way, in both engines: ``python tests/benchmarks/objects_table.py [SEEDS] [OBJECT...]``.
+"""Objects put down in every way, in both engines: ``python tests/benchmarks/objects_table.py [SEED:SEED] [OBJECT...]``.
 
 The mug of pybullet_data (its visual mesh, cut into convex pieces) and ours are held by their wall or handle, and put
 upright on a tray, upside down on it or on two bars, and hung on a peg; the other dishes of the scene are put on the
-tray. A row has the plans that are valid, the simulations that end within 1 cm and 5 degrees (15 by the wall), and the
-largest errors at the end and in the hand.
+tray, the lid also beside its box and back on it, and the pan is moved on the table. A row has the plans that are valid,
+the simulations that end within 1 cm and 5 degrees (15 by the wall), and the largest errors at the end and in the hand.
+The seeds are those from the first to the last.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ _WAYS = (
     ("wall", "hung on a peg"),
     ("handle", "hung on a peg"),
 )
+_WAYS_OF = {
+    "lid": (("any part", "upright"), ("any part", "beside the box"), ("any part", "back on the box")),
+    "pan": (("any part", "elsewhere on the table"),),
+}
 _POSITION, _ROTATION = 0.01, {"wall": 15.0}  # metres; degrees, 5 if not by the wall
 
 
@@ -47,6 +52,8 @@ def scene(name: str) -> tk.SceneGraph:
             world = world.remove_frame(other, subtree=True)
     if name == "box":
         return world.remove_frame("lid", subtree=True).set_classes("box", ["movable"])  # no surface: it is carried
+    if name == "lid":
+        return world.set_classes("box", ["surface"])
     if name != "pybullet_data's mug":
         return world
     mesh = MeshLoader().load(MeshSpec(Path(pybullet_data.getDataPath()) / "objects" / "mug.obj"))
@@ -78,21 +85,29 @@ def goal_of(height: float, where: str) -> list[Any]:
     return ["(handempty)", ObjectAt("mug", pose, relative_to="bars", metres=0.01, radians=math.pi)]
 
 
-def rows(name: str, seeds: int) -> Iterator[str]:
+def rows(name: str, seeds: range) -> Iterator[str]:
     """Yield the rows of an object."""
-    world = scene(name)
-    for part, where in _WAYS if name in _MUGS else (("any part", "upright"),):
+    for part, where in _WAYS if name in _MUGS else _WAYS_OF.get(name, (("any part", "upright"),)):
+        world, samplers = scene(name), Samplers()
+        top = world.pose("tray", relative_to="table").translation[2] - 0.005
+        goal: list[Any] = [f"(and (on {name} {'table' if where == 'beside the box' else 'tray'}) (handempty))"]
         if name in _MUGS:
             height, begins = _MUGS[name]
             goal, samplers = goal_of(height, where), by(part, begins)
-        else:
-            goal, samplers = [f"(and (on {name} tray) (handempty))"], Samplers()
+        elif where == "back on the box":  # from the table to where it lay on the rim
+            on_box = world.pose("lid", relative_to="box")
+            goal = ["(handempty)", ObjectAt("lid", on_box, relative_to="box", metres=0.003, radians=0.1)]
+            world = world.reparent("lid", "table", pose=Pose([-0.15, -0.15, top + 0.002]))
+        elif name == "pan":
+            world = world.set_pose("pan", Pose([-0.12, -0.25, top]))
+            pose = Pose([0.08, 0.0, top])
+            goal = ["(handempty)", ObjectAt("pan", pose, relative_to="table", metres=0.03, radians=0.5)]
         begin = time.process_time()
         found = [
             tk.plan(world, domain="kitchen", goal=goal, robot="panda", seed=seed, samplers=samplers, time_limit=120)
-            for seed in range(seeds)
+            for seed in seeds
         ]
-        seconds = (time.process_time() - begin) / seeds
+        seconds = (time.process_time() - begin) / len(seeds)
         plans = [result.plan for result in found if result.plan is not None]
         valid = sum(tk.validate_plan(plan).is_valid for plan in plans)
         radians = math.radians(_ROTATION.get(part, 5.0))
@@ -108,12 +123,12 @@ def rows(name: str, seeds: int) -> Iterator[str]:
             slip = 1e3 * max((one.position for one in slips), default=math.nan)
             twist = math.degrees(max((one.rotation for one in slips), default=math.nan))
             yield (
-                f"| {name} | {part} | {where} | {valid} of {seeds} | {seconds:.1f} s | {engine} "
+                f"| {name} | {part} | {where} | {valid} of {len(seeds)} | {seconds:.1f} s | {engine} "
                 f"| {good} of {len(plans)} | {metres:.1f} mm, {turned:.1f} deg | {slip:.1f} mm, {twist:.1f} deg |"
             )
 
 
-def main(seeds: int, names: list[str]) -> None:
+def main(seeds: range, names: list[str]) -> None:
     """Print the table."""
     print("| object | held by | put down | valid plans | planned in | engine | succeeded | ends within | in the hand |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -123,4 +138,5 @@ def main(seeds: int, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 5, sys.argv[2:])
+    first, last = map(int, sys.argv[1].split(":")) if sys.argv[1:] else (0, 4)
+    main(range(first, last + 1), sys.argv[2:])
