@@ -12,6 +12,7 @@ Invariants: nothing is shared with what makes plans or schedules.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -186,6 +187,9 @@ def _same(first: Atom, second: Atom) -> bool:
     return all(a == b or is_variable(a) or is_variable(b) for a, b in pairs)
 
 
+_Exchange: TypeAlias = tuple[tuple[list[int], str, str], ...]  # actions that pass from one agent to another
+
+
 def by_turns(
     problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
     is_allowed: Callable[[GroundAction, State], bool] = lambda *_: True, ranks: Sequence[int] | None = None,
@@ -222,35 +226,39 @@ def by_turns(
 
 def shared(
     problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
-    is_allowed: Callable[[GroundAction, State], bool], gain: Callable[[Sequence[GroundAction], str, str], float],
+    is_allowed: Callable[[GroundAction, State], bool], effort: Callable[[Sequence[GroundAction], str], float],
 ) -> tuple[GroundAction, ...]:  # fmt: skip
     """Return a plan in which agents do equally many actions, as far as all is allowed and it costs no more.
 
     What an agent does alone until the facts about it are those of the start again may pass from the busiest to the
-    idlest agent: first that of which ``gain``, given its actions, the one agent and the other, is largest.
+    idlest agent: first that of which ``effort``, a function of actions and an agent, falls most. Then two agents
+    exchange what is equally long where that lessens the effort of both together.
     """
     found = list(actions)
     while True:
         now = validate_task_plan(problem, found)
-        tours: dict[str, list[list[int]]] = {agent: [] for agent in agents}
-        for agent in agents:
-            about = [frozenset(fact for fact in state if agent in fact.arguments) for state in now.states]
-            for i, action in enumerate(found):
-                if agent in action.arguments:
-                    if about[i] == about[0] or not tours[agent]:
-                        tours[agent].append([])
-                    tours[agent][-1].append(i)
-        loads = {agent: sum(map(len, tours[agent])) for agent in agents}
+        tours = {agent: _tours(found, now.states, agent, agents) for agent in agents}
+        loads = {agent: sum(agent in action.arguments for action in found) for agent in agents}
         busy, idle = max(agents, key=loads.__getitem__), min(agents, key=loads.__getitem__)
-        movable = [
-            tour for tour in tours[busy] if loads[busy] - loads[idle] > len(tour)
-            and not any(other in found[i].arguments for i in tour for other in agents if other != busy)
+
+        def gain(exchange: _Exchange, plan: list[GroundAction] = found) -> float:
+            passed = (([plan[i] for i in tour], one, other) for tour, one, other in exchange)
+            return sum(effort(tour, one) - effort(tour, other) for tour, one, other in passed)
+
+        moves: list[_Exchange] = [
+            ((tour, busy, idle),) for tour in tours[busy] if loads[busy] - loads[idle] > len(tour)
+        ]
+        swaps: list[_Exchange] = [
+            ((tour, one, other), (back, other, one)) for one, other in itertools.combinations(agents, 2)
+            for tour in tours[one] for back in tours[other] if len(tour) == len(back)
         ]  # fmt: skip
-        for tour in sorted(movable, key=lambda tour: -gain([found[i] for i in tour], busy, idle)):
+        swaps = [swap for swap in swaps if gain(swap) > 1e-6]
+        for exchange in [*sorted(moves, key=gain, reverse=True), *sorted(swaps, key=gain, reverse=True)]:
             tried = list(found)
-            for i in tour:
-                named = tuple(idle if name == busy else name for name in found[i].arguments)
-                tried[i] = GroundAction(found[i].name, named)
+            for tour, one, other in exchange:
+                for i in tour:
+                    named = tuple(other if name == one else name for name in found[i].arguments)
+                    tried[i] = GroundAction(found[i].name, named)
             checked = validate_task_plan(problem, tried)
             is_as_good = checked.is_valid and checked.cost <= now.cost
             if is_as_good and all(map(is_allowed, tried, checked.states)):
@@ -258,6 +266,21 @@ def shared(
                 break
         else:
             return tuple(found)
+
+
+def _tours(
+    actions: Sequence[GroundAction], states: Sequence[State], agent: str, agents: Sequence[str]
+) -> list[list[int]]:
+    """Return the indices of what an agent does alone, from one time that it is as at the start to the next."""
+    about = [frozenset(fact for fact in state if agent in fact.arguments) for state in states]
+    tours: list[list[int]] = []
+    for i, action in enumerate(actions):
+        if agent in action.arguments:
+            if about[i] == about[0] or not tours:
+                tours.append([])
+            tours[-1].append(i)
+    others = {other for other in agents if other != agent}
+    return [tour for tour in tours if not any(others & set(actions[i].arguments) for i in tour)]
 
 
 @dataclass(frozen=True)

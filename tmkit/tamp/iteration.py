@@ -121,20 +121,16 @@ class PlanningIteration:
                 return needed
             arms = [pddl_name(arm.name) for arm in self.context.manipulators]
             if self.number < 2:  # later, as the planner has it
-                needed = shared(self.tree.problem, needed, arms, is_allowed=is_allowed, gain=self._gain)
+                needed = shared(self.tree.problem, needed, arms, is_allowed=is_allowed, effort=self._effort)
             return by_turns(self.tree.problem, needed, arms, is_allowed=is_allowed)
 
-    def _gain(self, actions: Sequence[GroundAction], one: str, other: str) -> float:
-        """Return by how many metres what actions name is nearer to the base of the other arm, at the start."""
+    def _effort(self, actions: Sequence[GroundAction], arm: str) -> float:
+        """Return how many metres what actions name is from the base of an arm at the start, in all."""
         scene, q = self.context.scene, self.context.q
-        bases = {pddl_name(arm.name): arm.base for arm in self.context.manipulators}
+        bases = {pddl_name(each.name): each.base for each in self.context.manipulators}
         named = {name for action in actions for name in action.arguments if name not in bases}
         frames = [frame for frame in scene.frame_names if pddl_name(frame) in named]
-        own, others = (
-            [norm(scene.pose(bases[arm], relative_to=frame, q=q).translation) for frame in frames]
-            for arm in (one, other)
-        )
-        return round(sum(own) - sum(others), 6)
+        return sum(round(norm(scene.pose(bases[arm], relative_to=frame, q=q).translation), 6) for frame in frames)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
         options, growth = self.context.options, budget_growth(self.number)
