@@ -277,7 +277,8 @@ def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:
     result = tk.plan(scene, goal="(on b other0)", robot=GANTRY)
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
-    assert result.statistics.constraints <= result.statistics.skeletons <= 5
+    assert result.statistics.constraints <= 4  # one for each of the neighbours
+    assert result.statistics.skeletons <= result.statistics.constraints + 1
 
 
 def test_what_is_proved_ends_planning_at_once() -> None:
