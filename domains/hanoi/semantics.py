@@ -18,11 +18,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Grasp, HandMotion, Impossible, Pick, Place
+from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norm
 from tmkit.tamp import incremental, parts
@@ -56,9 +54,18 @@ class Discs(parts.Slots):
         """Return rods and discs."""
         return (*super().region_frames(scene), *movable_frames(scene))
 
-    def facts_fits(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+    def facts_free(self, scene: SceneGraph) -> Iterator[tuple[str, ...]]:
+        """Yield the rods."""
+        yield from ((rod,) for rod in scene.frames_of_class("place"))
+
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield also that discs can be put on a disc that is in no hand."""
+        yield from super().place_facts(scene, object)
+        if scene.parent(object) not in self.hands:
+            yield self.fact("free", object)
+
+    def facts_fits(self, scene: SceneGraph) -> Iterator[tuple[str, ...]]:
         """Yield on what each disc fits: every rod, and every disc that is wider."""
-        del q
         for disc in movable_frames(scene):
             yield from ((disc, other) for other in _fitting(scene, disc))
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
+from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norms
 from tmkit.tamp import incremental, parts
@@ -39,6 +39,7 @@ class Kinds(parts.Regions):
 
     region_classes = ("area",)
     overhang = 1e-3
+    place_predicates = frozenset({"sorted"})
     pddl: ClassVar[str] = """
     (:requirements :typing :conditional-effects)
     (:predicates
@@ -48,16 +49,16 @@ class Kinds(parts.Regions):
     (:extend (place) :effect (when (belongs ?x ?r) (sorted ?x)))
     """
 
-    def facts_belongs(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+    def facts_belongs(self, scene: SceneGraph) -> Iterator[tuple[str, ...]]:
         """Yield objects and areas of one kind."""
-        del q
         for area in self.region_frames(scene):
             yield from ((object, area) for object in _belonging(scene, area))
 
-    def facts_sorted(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
-        """Yield the objects that are where they belong."""
-        belonging = {area: _belonging(scene, area) for area in self.region_frames(scene)}
-        yield from ((object,) for object, area in self.facts_on(scene, q) if object in belonging[area])
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield also whether an object is where it belongs."""
+        yield from super().place_facts(scene, object)
+        if scene.parent(object) not in self.hands and object in _belonging(scene, str(self.region_of(scene, object))):
+            yield self.fact("sorted", object)
 
     def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
         """Yield points of the area where the object may stand, best first."""

@@ -18,7 +18,9 @@ Rules: a kept function depends on its arguments and the scene alone (a configura
 outside), and what it returns is not modified. ``state`` and what it calls use methods of the scene, and pass
 it to functions of Python only: it may be a :class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
 
-Costs: the difference of the versions, O(changes log n); a look at each kept value; and the functions called again.
+Costs: the difference of the versions, O(changes log n); a copy of the table of kept values; and the functions called
+again. A function over many frames that calls a kept one for each is called again for every change: one over groups of
+groups of them, as :mod:`tmkit.tamp.parts` has, calls only the groups in which something changed.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from tmkit.graph import SceneGraph, diff
 from tmkit.pddl import State
 from tmkit.plans.values import Configuration
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.traced_scene import JOINTS, WHOLE, Key, Memo, TracedScene
+from tmkit.tamp.domains.traced_scene import JOINTS, WHOLE, Dependents, Key, Memo, TracedScene, forget
 
 _FIELDS = ("there", "parent", "pose", "joint", "classes", "shapes", "attributes", "children")
 
@@ -52,7 +54,8 @@ class DerivedState:
 class StateDeriver:
     """Derives the PDDL states of versions of a scene, one from another.
 
-    Has no state of its own: any number of searches may use one, and derive from any version that they have.
+    Any number of searches may use one, in any threads, and derive from any version that they have: what it has of its
+    own is a table of which functions ever read what, which only grows.
 
     Args:
         domain: the domain.
@@ -61,6 +64,7 @@ class StateDeriver:
 
     def __init__(self, domain: PlanningDomain, objects: Mapping[str, str]) -> None:
         self.domain, self.objects = domain, dict(objects)
+        self._dependents: Dependents = {}
 
     def derive(self, scene: SceneGraph, q: Configuration, previous: DerivedState | None = None) -> DerivedState:
         """Return the state of a version at a configuration (n_joints,): that of ``domain.state``, fact by fact.
@@ -78,8 +82,8 @@ class StateDeriver:
         if previous is not None:
             changed = set() if previous.scene is scene else _changed(previous.scene, scene)
             if changed is not None:
-                memo = {key: kept for key, kept in previous._memo.items() if changed.isdisjoint(kept.reads)}
-        state = self.domain.state(scene, self.objects, q, view=TracedScene(scene, memo))
+                memo = forget(previous._memo, changed, self._dependents)
+        state = self.domain.state(scene, self.objects, q, view=TracedScene(scene, memo, self._dependents))
         return DerivedState(state, scene, memo)
 
 

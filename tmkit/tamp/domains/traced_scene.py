@@ -8,7 +8,7 @@ A :class:`TracedScene` stands for a version of a scene while the state of a doma
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from numpy.typing import ArrayLike
@@ -25,14 +25,37 @@ WHOLE: Key = ("", "whole")  # read by what is not traced in detail: differs betw
 JOINTS: Key = ("", "joints")  # which joints there are, and so the entries of a configuration
 
 
+Call = tuple[Callable[..., Any], tuple[Hashable, ...]]  # a function with its arguments
+Dependents = dict[Key | Call, set[Call]]
+
+
 class Kept(NamedTuple):
-    """A value that was kept, and what was read for it."""
+    """A value that was kept, and what was read for it: of the scene, and of other kept values."""
 
     value: Any
-    reads: frozenset[Key]
+    reads: frozenset[Key | Call]
 
 
-Memo = dict[tuple[Callable[..., Any], tuple[Hashable, ...]], Kept]
+Memo = dict[Call, Kept]
+
+
+def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
+    """Return a memo without the values that depend on what has changed.
+
+    Args:
+        memo: the values.
+        changed: what may differ from what they were derived from.
+        dependents: by what was read, all that ever read it, in any version. Takes time linear in these.
+    """
+    left = dict(memo)
+    waiting: list[Key | Call] = [*changed]
+    while waiting:
+        read = waiting.pop()
+        for call in tuple(dependents.get(read, ())):
+            if (kept := left.get(call)) is not None and read in kept.reads:
+                del left[call]
+                waiting.append(call)
+    return left
 
 
 def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable[Concatenate[SceneGraph, _P], _T]:
@@ -45,7 +68,10 @@ def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable
     @functools.wraps(function)
     def recall(scene: SceneGraph, /, *args: _P.args, **options: _P.kwargs) -> _T:
         if isinstance(scene, TracedScene) and not options:
-            return cast(_T, scene.recall(function, args))
+            call = function, args
+            found = scene._memo.get(call) or scene._call(call)
+            scene._reads.add(call)
+            return cast(_T, found.value)
         return function(scene, *args, **options)
 
     return recall
@@ -67,25 +93,26 @@ class TracedScene:
     scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it unnoticed.
     """
 
-    def __init__(self, scene: SceneGraph, memo: Memo) -> None:
+    def __init__(self, scene: SceneGraph, memo: Memo, dependents: Dependents | None = None) -> None:
         self._scene, self._memo = scene, memo
-        self._reads: set[Key] = set()  # of the kept function that runs
+        self._dependents: Dependents = {} if dependents is None else dependents
+        self._reads: set[Key | Call] = set()  # of the kept function that runs
 
-    def recall(self, function: Callable[..., Any], args: tuple[Hashable, ...]) -> Any:
-        """Return the cached value of a function, or call it and record what it reads."""
-        key = function, args
-        found = self._memo.get(key)
-        if found is None:
-            outer, self._reads = self._reads, set()
-            try:
-                value = function(self, *args)
-                found = self._memo[key] = Kept(value, frozenset(self._reads))
-            finally:
-                outer |= self._reads
-                self._reads = outer
-        else:
-            self._reads |= found.reads
-        return found.value
+    def _call(self, call: Call) -> Kept:
+        """Call a function, keep its value, and record what it reads."""
+        function, args = call
+        outer, self._reads = self._reads, set()
+        try:
+            value = function(self, *args)
+            found = self._memo[call] = Kept(value, frozenset(self._reads))
+            for read in self._reads:
+                self._dependents.setdefault(read, set()).add(call)
+        except BaseException:  # then there is no value: whoever goes on has read the same
+            outer |= self._reads
+            raise
+        finally:
+            self._reads = outer
+        return found
 
     def __getattr__(self, name: str) -> Any:
         self._reads.add(WHOLE)

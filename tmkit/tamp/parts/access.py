@@ -13,6 +13,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.manipulation.actions.operate import Operate
 from tmkit.manipulation.grasps.sampling import Grasp
+from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.domains.tabletop import STANDING_TOLERANCE, shape_bounds
@@ -191,9 +192,8 @@ class Door(_Mechanism):
         """Yield the doors that are open."""
         yield from ((frame,) for frame in scene.frames_of_class("door") if self.is_open(scene, q, frame))
 
-    def facts_behind(self, scene: SceneGraph, q: Configuration) -> Arguments:
+    def facts_behind(self, scene: SceneGraph) -> Arguments:
         """Yield the regions with the doors before them."""
-        del q
         for door in scene.frames_of_class("door"):
             regions = self.region_frames(scene)
             yield from ((region, door) for region in regions if scene.parent(region) == scene.parent(door))
@@ -222,6 +222,7 @@ class ContainerWithLid(Access):
     like others.
     """
 
+    place_predicates = frozenset({"covers"})
     pddl: ClassVar[str] = """
     (:types container - region lid - item)
     (:predicates (covers ?x - lid ?r - container))
@@ -280,11 +281,11 @@ class ContainerWithLid(Access):
             return True
         return super().is_closed(scene, q, region)
 
-    def facts_covers(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the lids that cover containers, with these."""
-        del q
-        covered = ((frame, self.covered_by(scene, frame)) for frame in movable_frames(scene))
-        yield from ((frame, container) for frame, container in covered if container is not None)
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield also which container a lid covers."""
+        yield from super().place_facts(scene, object)
+        if (container := self.covered_by(scene, object)) is not None:
+            yield self.fact("covers", object, container)
 
     def do_uncover(self, context: ActionContext, arm: Manipulator, lid: str, container: str) -> Iterator[Candidate]:
         """Yield grasps of the lid."""

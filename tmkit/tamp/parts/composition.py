@@ -20,7 +20,7 @@ import linecache
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, pairwise
 from typing import Any, ClassVar, NoReturn, cast
 
@@ -31,12 +31,14 @@ from tmkit.pddl import Add, Delete, Domain, Fact, GroundAction, State, parse_dom
 from tmkit.pddl.formulas import simple_effects
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
 from tmkit.tamp.domains.tabletop import pddl_names
+from tmkit.tamp.domains.traced_scene import incremental
 
 _ARM = "?arm"
+_GROUPS = 5  # of objects whose facts are kept together, and of groups of these
 _KEYS = (":parameters", ":precondition", ":effect")
 _LISTS = (":requirements", ":types", ":predicates")
 _WORDS_SHOWN = lru_cache(4096)(pddl_name)
@@ -45,20 +47,24 @@ _WORDS_SHOWN = lru_cache(4096)(pddl_name)
 class DomainPart(DomainSemantics):
     """A part of a domain.
 
-    A predicate ``P`` of its fragment is derived by a method ``facts_P(scene, q)`` that yields its arguments as tuples
-    of frames or names of arms, or is named in ``stored_predicates``. An action ``A`` is carried out by a method
-    ``do_A(context, *arguments)`` that yields candidates, given frames and, for ``?arm``, a :class:`tmkit.Manipulator`;
-    ``-`` becomes ``_`` in both. :meth:`kinds` yields frames that are objects in PDDL.
+    A predicate ``P`` of its fragment is derived by a method ``facts_P(scene)`` that yields its arguments as tuples of
+    frames or names of arms; ``facts_P(scene, q)`` where it depends on the configuration, and so is never kept. Or it is
+    named in ``place_predicates``, of which :meth:`place_facts` yields the facts, or in ``stored_predicates``. An action
+    ``A`` is carried out by a method ``do_A(context, *arguments)`` that yields candidates, given frames and, for
+    ``?arm``, a :class:`tmkit.Manipulator`; ``-`` becomes ``_`` in both. :meth:`kinds` yields frames that are objects in
+    PDDL.
 
     Attributes:
         pddl: the fragment.
         needs: parts without which this one makes no sense.
+        place_predicates: predicates that follow from where a single object is.
         words: other words in the domain for types, predicates and actions of the fragments.
         has_arms: whether arms are objects in PDDL.
     """
 
     pddl: ClassVar[str] = ""
     needs: ClassVar[tuple[type[DomainPart], ...]] = ()
+    place_predicates: ClassVar[frozenset[str]] = frozenset()
     words: ClassVar[Mapping[str, str]] = {}
     has_arms: ClassVar[bool] = False
     domain: ClassVar[Domain]
@@ -95,6 +101,42 @@ class DomainPart(DomainSemantics):
         """Return the frames of all objects by PDDL name."""
         return pddl_names(dict.fromkeys(chain.from_iterable(frames for _, frames in self.kinds(scene))))
 
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield the facts that follow from where an object is.
+
+        Args:
+            scene: the scene; what is read of it decides when these facts are derived again.
+            object: frame of class ``movable``.
+
+        Raises:
+            SceneError: there are no words for where it is.
+        """
+        del scene, object
+        yield from ()
+
+    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield what does not hold because of where an object is, of all that parts derive.
+
+        Only one object may take a fact: a place is free, a hand is empty.
+
+        Args:
+            scene: the scene.
+            object: frame of class ``movable``.
+        """
+        del scene, object
+        yield from ()
+
+    def taken_twice(self, fact: Fact, first: str, second: str) -> str:
+        """Return the message for two objects that take one fact.
+
+        Args:
+            fact: the fact.
+            first: frame of one object.
+            second: frame of the other.
+        """
+        del self
+        return f"'{first}' and '{second}' stand both on '{fact.arguments[-1]}'"
+
     def fact(self, predicate: str, *arguments: str) -> Fact:
         """Return a fact in the words of the domain.
 
@@ -116,13 +158,15 @@ class DomainPart(DomainSemantics):
             SceneError: the scene cannot be described in the domain's predicates.
         """
         del objects
-        found: list[Fact] = []
-        for name in self._declared.derived:
-            word = self.words.get(name, name)
-            first = int(name in self._declared.armed and not self.has_arms)
-            derived = getattr(self, f"facts_{_spelled(name)}")(scene, q)
-            found += [_fact(word, tuple(arguments)[first:]) for arguments in derived]
-        return State(found)
+        placed, taken = _placed(scene, self, _objects(scene))
+        found = [_derived(scene, self, name) for name in self._declared.kept]
+        found += [
+            self._facts(name, getattr(self, f"facts_{_spelled(name)}")(scene, q)) for name in self._declared.fresh
+        ]
+        return State(placed.union(*found) - taken)
+
+    def _facts(self, predicate: str, derived: Iterable[Sequence[str]]) -> frozenset[Fact]:
+        return frozenset(self.fact(predicate, *arguments) for arguments in derived)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first: those of the part that declares it."""
@@ -194,6 +238,46 @@ class _Composed(PythonDomain):
         return partial(compose_domain, words=words), (name, parts)
 
 
+@dataclass(frozen=True, eq=False)
+class _Objects:
+    """Objects in groups of groups, each of which is kept by itself."""
+
+    frames: tuple[str, ...]
+
+    @cached_property
+    def groups(self) -> tuple[_Objects, ...]:
+        size = -(-len(self.frames) // _GROUPS) or 1
+        return tuple(_Objects(self.frames[i : i + size]) for i in range(0, len(self.frames), size))
+
+
+@incremental
+def _objects(scene: SceneGraph) -> _Objects:
+    return _Objects(movable_frames(scene))
+
+
+@incremental
+def _placed(scene: SceneGraph, part: DomainPart, objects: _Objects) -> tuple[frozenset[Fact], frozenset[Fact]]:
+    """Return what follows from where objects are, and what they take."""
+    if len(objects.frames) == 1:
+        (object,) = objects.frames
+        return frozenset(part.place_facts(scene, object)), frozenset(part.taken_facts(scene, object))
+    groups = [_placed(scene, part, group) for group in objects.groups]
+    none = frozenset[Fact]()
+    taken = none.union(*[group for _, group in groups])
+    if len(taken) < sum([len(group) for _, group in groups]):
+        takers: dict[Fact, str] = {}
+        for object in objects.frames:
+            for fact in part.taken_facts(scene, object):
+                if (first := takers.setdefault(fact, object)) != object:
+                    raise SceneError(part.taken_twice(fact, first, object), frame=object)
+    return none.union(*[group for group, _ in groups]), taken
+
+
+@incremental
+def _derived(scene: SceneGraph, part: DomainPart, predicate: str) -> frozenset[Fact]:
+    return part._facts(predicate, getattr(part, f"facts_{_spelled(predicate)}")(scene))
+
+
 @lru_cache(maxsize=16384)
 def _fact(word: str, named: tuple[str, ...]) -> Fact:
     return Fact(word, tuple(map(_WORDS_SHOWN, named)))
@@ -262,7 +346,8 @@ class _Merged:
         }  # fmt: skip
         self.own_predicates = {self._renamed(name): name for name in self.predicates}
         self.own_actions = {self._renamed(name): name for name in self.actions}
-        self.derived: tuple[str, ...] = ()
+        self.kept: tuple[str, ...] = ()  # predicates of methods that do not take a configuration
+        self.fresh: tuple[str, ...] = ()  # and of those that do
         for piece in self.extensions:
             self._extend(piece)
         for word in self.made.words:
@@ -381,14 +466,16 @@ class _Merged:
 
     def require_semantics(self) -> None:
         """Refuse a predicate that is neither derived nor stored, and an action that moves and is not carried out."""
-        made, derived = self.made, []
+        made, placed = self.made, self.named("place_predicates")
+        kept: list[str] = []
+        fresh: list[str] = []
         for name, piece in self.predicates.items():
-            if hasattr(made, f"facts_{_spelled(name)}"):
-                derived.append(name)
-            elif not {self._renamed(name)} & (made.domain.derived_predicates | made.stored_predicates):
-                what = f"predicate '{name}' has no semantics: define 'facts_{_spelled(name)}(self, scene, q)'"
-                raise piece.error(f"{what}, or name it in 'stored_predicates'")
-        self.derived = tuple(derived)
+            if (method := getattr(made, f"facts_{_spelled(name)}", None)) is not None:
+                (fresh if "q" in inspect.signature(method).parameters else kept).append(name)
+            elif not {self._renamed(name)} & (made.domain.derived_predicates | made.stored_predicates | placed):
+                what = f"predicate '{name}' has no semantics: define 'facts_{_spelled(name)}(self, scene)'"
+                raise piece.error(f"{what}, or name it in 'place_predicates' or 'stored_predicates'")
+        self.kept, self.fresh = tuple(kept), tuple(fresh)
         for name, pieces in self.actions.items():
             effects = simple_effects(made.domain.action(self._renamed(name)).effect)
             changed = {effect.atom.predicate for effect in effects if isinstance(effect, Add | Delete)}

@@ -17,7 +17,6 @@ from tmkit.manipulation.actions.pour import pours
 from tmkit.manipulation.actions.push import Push
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.pddl import Fact
-from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import Infeasibility
@@ -49,9 +48,8 @@ class Pushing(Regions):
       :effect (and (on ?x ?to) (not (on ?x ?from))))
     """
 
-    def facts_connected(self, scene: SceneGraph, q: Configuration) -> Arguments:
+    def facts_connected(self, scene: SceneGraph) -> Arguments:
         """Yield the pairs of regions on one support."""
-        del q
         supports = {region: _support(scene, region) for region in self.region_frames(scene)}
         yield from ((a, b) for a, b in itertools.permutations(supports, 2) if supports[a] == supports[b])
 
@@ -140,9 +138,8 @@ class Pouring(Regions):
 
     facts_filled = class_facts("filled")
 
-    def facts_empty(self, scene: SceneGraph, q: Configuration) -> Arguments:
+    def facts_empty(self, scene: SceneGraph) -> Arguments:
         """Yield what is not."""
-        del q
         yield from ((frame,) for frame in movable_frames(scene) if "filled" not in scene.classes(frame))
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Frames[str]) -> Iterator[Fact]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -93,6 +94,7 @@ class Regions(DomainPart):
         overhang: metres by which the footprint of an object may reach beyond its region.
     """
 
+    place_predicates = frozenset({"on", "holding"})
     region_classes: ClassVar[tuple[str, ...]] = ("region", "surface", RACK)
     overhang: ClassVar[float] = 2e-4
     pddl: ClassVar[str] = """
@@ -122,29 +124,40 @@ class Regions(DomainPart):
         found = {frame for name in self.region_classes for frame in scene.frames_of_class(name)}
         return tuple(sorted(found, key=scene.frame_id))
 
-    def held(self, scene: SceneGraph) -> dict[str, str]:
-        """Return the objects that are in hands, by the PDDL names of the arms.
+    @cached_property
+    def hands(self) -> dict[str, str]:
+        """The PDDL names of the arms by their tips, the parents of what they hold."""
+        return {arm.tip: name for name, arm in self.arms.items()}
 
-        Raises:
-            SceneError: there are two in one hand.
-        """
-        return _held(scene, self)
+    def held(self, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the objects that are in hands."""
+        return tuple(frame for frame in movable_frames(scene) if scene.parent(frame) in self.hands)
 
-    def facts_holding(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the arms with what they hold."""
-        del q
-        yield from self.held(scene).items()
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield by which arm an object is held, or on which region it is."""
+        yield from super().place_facts(scene, object)
+        if (arm := self.hands.get(str(scene.parent(object)))) is not None:
+            yield self.fact("holding", arm, object)
+        elif (region := self.region_of(scene, object)) is not None:
+            yield self.fact("on", object, region)
 
-    def facts_handempty(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the arms that hold nothing."""
-        del q
-        held = self.held(scene)
-        yield from ((name,) for name in self.arms if name not in held)
+    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield that the hand of an arm is not empty."""
+        yield from super().taken_facts(scene, object)
+        if (arm := self.hands.get(str(scene.parent(object)))) is not None:
+            yield self.fact("handempty", arm)
 
-    def facts_on(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the objects that stand on regions, with these."""
-        del q
-        yield from _on_regions(scene, self)
+    def taken_twice(self, fact: Fact, first: str, second: str) -> str:
+        """Return the message for two objects in one hand, or at one place."""
+        if self.word(fact) != "handempty":
+            return super().taken_twice(fact, first, second)
+        arm = fact.arguments[0] if fact.arguments else self.manipulator.name
+        return f"'{first}' and '{second}' are both in the hand of '{arm}', which holds one object"
+
+    def facts_handempty(self, scene: SceneGraph) -> Arguments:
+        """Yield the arms."""
+        del scene
+        yield from ((name,) for name in self.arms)
 
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the smallest region that an object is on, or None for one that stands on something else.
@@ -186,10 +199,9 @@ class Regions(DomainPart):
         Raises:
             SceneError: an object that is in no region of the start and not in a hand.
         """
-        tips = {arm.tip: name for name, arm in self.arms.items()}
         for frame in stated:
-            if (tip := str(scene.parent(frame))) in tips:
-                yield self.fact("holding", tips[tip], frame)
+            if (tip := str(scene.parent(frame))) in self.hands:
+                yield self.fact("holding", self.hands[tip], frame)
             elif (region := self.goal_region(scene, frame, objects)) is not None:
                 yield self.fact("on", frame, region)
 
@@ -290,7 +302,7 @@ class Regions(DomainPart):
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
         """Yield objects that are on no region where a fact wants them, and in no hand."""
-        objects, held = pddl_names(movable_frames(scene)), self.held(scene).values()
+        objects, held = pddl_names(movable_frames(scene)), self.held(scene)
         for fact in goal_facts:
             is_held = self.word(fact) == "holding"  # of an arm, in a domain of several
             object = objects.get(fact.arguments[-1 if is_held else 0]) if fact.arguments else None
@@ -301,11 +313,10 @@ class Regions(DomainPart):
                 yield Handled(object, fact, places)
 
 
-def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, SceneGraph, Configuration], Arguments]:
+def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, SceneGraph], Arguments]:
     """Return the method of a part that yields the objects of a class, or the regions."""
 
-    def facts(self: Regions, scene: SceneGraph, q: Configuration) -> Arguments:
-        del q
+    def facts(self: Regions, scene: SceneGraph) -> Arguments:
         frames = self.region_frames(scene) if of_regions else movable_frames(scene)
         yield from ((frame,) for frame in frames if name in scene.classes(frame))
 
@@ -316,32 +327,6 @@ def is_ready(scene: SceneGraph, q: Configuration, arm: Manipulator) -> bool:
     """Return whether an arm is at its ready configuration."""
     away = np.asarray(q)[arm.joint_indices(scene)] - [arm.ready[joint] for joint in arm.joints]
     return bool(np.max(np.abs(away)) <= _READY)
-
-
-@incremental
-def _held(scene: SceneGraph, part: Regions) -> dict[str, str]:
-    found: dict[str, str] = {}
-    tips = {arm.tip: name for name, arm in part.arms.items()}
-    for frame in movable_frames(scene):
-        name = tips.get(str(scene.parent(frame)))
-        if name in found:
-            what = f"'{found[name]}' and '{frame}' are both in the hand of '{name}', which holds one object"
-            raise SceneError(what, frame=frame)
-        if name is not None:
-            found[name] = frame
-    return found
-
-
-@incremental
-def _on_regions(scene: SceneGraph, part: Regions) -> tuple[tuple[str, str], ...]:
-    held = part.held(scene).values()
-    regions = ((frame, _region_of(scene, frame, part)) for frame in movable_frames(scene) if frame not in held)
-    return tuple((frame, region) for frame, region in regions if region is not None)
-
-
-@incremental
-def _region_of(scene: SceneGraph, object: str, part: Regions) -> str | None:
-    return part.region_of(scene, object)
 
 
 @incremental

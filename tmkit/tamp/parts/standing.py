@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.pddl import Fact
-from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import Manipulator, is_movable
 from tmkit.tamp.domains.semantics import Handled
 from tmkit.tamp.domains.tabletop import pick_candidates, require_standing, standing_pose, turns_nearest_first
 from tmkit.tamp.parts.regions import Arguments, Regions
@@ -40,18 +38,15 @@ class Slots(Regions):
         require_standing(scene, object)
         return parent
 
-    def facts_on(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the objects that stand on regions, with these.
+    def facts_free(self, scene: SceneGraph) -> Arguments:
+        """Yield the regions."""
+        yield from ((region,) for region in self.region_frames(scene))
 
-        Raises:
-            SceneError: two stand on one.
-        """
-        yield from _one_each(super().facts_on(scene, q))
-
-    def facts_free(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the regions on which nothing stands."""
-        taken = {region for _, region in self.facts_on(scene, q)}.union(self.held(scene).values())
-        yield from ((region,) for region in self.region_frames(scene) if region not in taken)
+    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield that the region on which an object stands is not free."""
+        yield from super().taken_facts(scene, object)
+        if scene.parent(object) not in self.hands and (region := self.region_of(scene, object)) is not None:
+            yield self.fact("free", region)
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
         """Yield objects that have to be picked; their footprints need no room on regions."""
@@ -68,6 +63,7 @@ class Stacking(Regions):
     An object is ``stacked`` on the object that is its parent, upright on its top; it is put there in the middle.
     """
 
+    place_predicates = frozenset({"stacked", "clear"})
     pddl: ClassVar[str] = """
     (:predicates
       (stacked ?x - item ?y - item)          ; ?x stands on ?y
@@ -91,25 +87,24 @@ class Stacking(Regions):
         Raises:
             SceneError: it is on none, or does not stand as it should.
         """
-        if scene.parent(object) not in movable_frames(scene):
+        if not _is_stacked(scene, object):
             return super().region_of(scene, object)
         require_standing(scene, object)
         return None
 
-    def facts_stacked(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the objects that stand on objects, with these.
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield also on which object an object stands, and that a hand may take it from there."""
+        yield from super().place_facts(scene, object)
+        if _is_stacked(scene, object):
+            yield self.fact("stacked", object, str(scene.parent(object)))
+        if scene.parent(object) not in self.hands:
+            yield self.fact("clear", object)
 
-        Raises:
-            SceneError: two stand on one.
-        """
-        del q
-        parents = ((frame, str(scene.parent(frame))) for frame in movable_frames(scene))
-        yield from _one_each((frame, parent) for frame, parent in parents if parent in movable_frames(scene))
-
-    def facts_clear(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield the objects that are in no hand and have nothing on them."""
-        taken = {below for _, below in self.facts_stacked(scene, q)}.union(self.held(scene).values())
-        yield from ((frame,) for frame in movable_frames(scene) if frame not in taken)
+    def taken_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield that nothing else can be put on the object on which an object stands."""
+        yield from super().taken_facts(scene, object)
+        if _is_stacked(scene, object):
+            yield self.fact("clear", str(scene.parent(object)))
 
     def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
         """Yield turns in which the object is put on the other."""
@@ -128,11 +123,6 @@ def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manip
         yield Place(object, below, pose, arm=arm.name if arm else None)
 
 
-def _one_each(standing: Iterable[tuple[str, ...]]) -> Arguments:
-    """Yield objects with what they stand on; refuse two that stand on one."""
-    taken: dict[str, str] = {}
-    for frame, below in standing:
-        if below in taken:
-            raise SceneError(f"'{taken[below]}' and '{frame}' stand both on '{below}'", frame=frame)
-        taken[below] = frame
-        yield frame, below
+def _is_stacked(scene: SceneGraph, object: str) -> bool:
+    parent = scene.parent(object)
+    return parent is not None and is_movable(scene, parent)

@@ -11,7 +11,7 @@ from tmkit.manipulation.placements.sampling import PlacementSettings, placements
 from tmkit.pddl import Fact
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.regions import Arguments, Regions, class_facts, is_ready
@@ -48,6 +48,7 @@ class Orientation(Regions):
     ``place`` puts objects down upright, ``place-upside-down`` on another of their stable faces.
     """
 
+    place_predicates = frozenset({"upright", "upside-down"})
     pddl: ClassVar[str] = """
     (:predicates (upright ?x - item) (upside-down ?x - item))
     (:action place-upside-down
@@ -59,28 +60,21 @@ class Orientation(Regions):
     (:extend (pick unstack uncover) :effect (and (not (upright ?x)) (not (upside-down ?x))))
     """
 
-    def facts_upright(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is upright."""
-        yield from ((frame,) for frame, up in self._ways_up(scene, q) if up >= _UP)
+    def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
+        """Yield also which way up an object is that is in no hand."""
+        yield from super().place_facts(scene, object)
+        yield from (self.fact(word, object) for word in self._ways_up(scene, object))
 
-    def facts_upside_down(self, scene: SceneGraph, q: Configuration) -> Arguments:
-        """Yield what is upside down."""
-        yield from ((frame,) for frame, up in self._ways_up(scene, q) if up <= -_UP)
-
-    def _ways_up(self, scene: SceneGraph, q: Configuration) -> Iterator[tuple[str, float]]:
-        """Yield the objects at rest, each with the z of its z axis in the axes of what it is on."""
-        regions = {arguments[0]: arguments[1] for arguments in self.facts_on(scene, q)}
-        held = self.held(scene).values()
-        for frame in movable_frames(scene):
-            if frame not in held:
-                yield frame, _up(scene, frame, regions.get(frame, str(scene.parent(frame))))
+    def _ways_up(self, scene: SceneGraph, object: str) -> Iterator[str]:
+        """Yield ``upright`` or ``upside-down``, by the z axis of an object in the axes of what it is on, if it is."""
+        if (parent := str(scene.parent(object))) not in self.hands:
+            up = _up(scene, object, self.region_of(scene, object) or parent)
+            yield from ["upright"] * (up >= _UP) + ["upside-down"] * (up <= -_UP)
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield also which way up each stated object is to be."""
         yield from super().goal_facts(scene, objects, stated)
-        q = scene.zero_configuration()
-        for word, facts in (("upright", self.facts_upright), ("upside-down", self.facts_upside_down)):
-            yield from (self.fact(word, frame) for (frame,) in facts(scene, q) if frame in stated)
+        yield from (self.fact(word, frame) for frame in stated for word in self._ways_up(scene, frame))
 
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
         """Yield places at which an object is upright."""
