@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph
@@ -71,7 +72,8 @@ def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable
             call = function, args
             found = scene._memo.get(call) or scene._call(call)
             scene._reads.add(call)
-            return cast(_T, found.value)
+            value: _T = found.value
+            return value
         return function(scene, *args, **options)
 
     return recall
@@ -134,6 +136,18 @@ class TracedScene:
         except TmkitError:
             self._reads.add(WHOLE)
             raise
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The names of the entries of a configuration."""
+        self._reads.add(JOINTS)
+        return self._scene.joint_names
+
+    @property
+    def joint_limits(self) -> NDArray[np.float64]:
+        """Their limits, (n_joints, 2)."""
+        self._reads.add(JOINTS)
+        return self._scene.joint_limits
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
         """Return the ancestors of a frame, nearest first."""

@@ -15,7 +15,7 @@ from tmkit.manipulation.actions.handover import handovers
 from tmkit.pddl import GroundAction
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.parts.regions import Regions, is_ready
+from tmkit.tamp.parts.regions import Regions
 
 _AHEAD = (0.6, 0.7, 0.5)  # metres before the middle of the two bases at which hands meet
 _ABOVE = (0.0, 0.15, -0.15, 0.3, 0.45, 0.6, 0.75)  # metres above the middle of the two bases
@@ -57,7 +57,7 @@ class TwoArms(Regions):
         away = [
             arm
             for name, arm in self.arms.items()
-            if name not in action.arguments and not is_ready(context.scene, context.q, arm)
+            if name not in action.arguments and not self.is_ready(context.scene, context.q, name)
         ]
         aside = [MoveTo(arm.ready, "out of the way", arm=arm.name) for arm in away]
         for candidate in super().candidates(action, context):

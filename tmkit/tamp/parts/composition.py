@@ -38,7 +38,7 @@ from tmkit.tamp.domains.tabletop import pddl_names
 from tmkit.tamp.domains.traced_scene import incremental
 
 _ARM = "?arm"
-_GROUPS = 5  # of objects whose facts are kept together, and of groups of these
+_GROUPS = 11  # of objects whose facts are kept together, and of groups of these
 _KEYS = (":parameters", ":precondition", ":effect")
 _LISTS = (":requirements", ":types", ":predicates")
 _WORDS_SHOWN = lru_cache(4096)(pddl_name)

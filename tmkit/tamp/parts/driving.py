@@ -16,8 +16,9 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Move
 from tmkit.pddl import Fact, State
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
-from tmkit.tamp.parts.regions import Arguments, Regions, is_ready
+from tmkit.tamp.parts.regions import Arguments, Regions
 
 _AT_STATION = 0.01  # metres and radians within which the base is at a station
 _AT_SURFACE = 1.0  # metres from the edge of a surface within which the base is at it
@@ -96,7 +97,7 @@ class Driving(Regions):
             poses = [self._planar(scene, there)]
         else:
             poses = self._poses_at(context, there, now)
-        folded = is_ready(scene, context.q, arm)
+        folded = self.is_ready(scene, context.q, pddl_name(arm.name))
         for x, y, yaw in poses:
             yaw = float(now[2]) + math.remainder(yaw - now[2], math.tau)
             lower, upper = scene.joint_limits[scene.joint_names.index(self.base.joints[2])]

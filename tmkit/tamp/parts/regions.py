@@ -129,6 +129,17 @@ class Regions(DomainPart):
         """The PDDL names of the arms by their tips, the parents of what they hold."""
         return {arm.tip: name for name, arm in self.arms.items()}
 
+    def is_ready(self, scene: SceneGraph, q: Configuration, name: str) -> bool:
+        """Return whether an arm is at its ready configuration.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            name: PDDL name of the arm.
+        """
+        entries, ready = _ready(scene, self, name)
+        return bool(np.abs(np.asarray(q)[entries] - ready).max() <= _READY)
+
     def held(self, scene: SceneGraph) -> tuple[str, ...]:
         """Return the objects that are in hands."""
         return tuple(frame for frame in movable_frames(scene) if scene.parent(frame) in self.hands)
@@ -323,10 +334,11 @@ def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, Sc
     return facts
 
 
-def is_ready(scene: SceneGraph, q: Configuration, arm: Manipulator) -> bool:
-    """Return whether an arm is at its ready configuration."""
-    away = np.asarray(q)[arm.joint_indices(scene)] - [arm.ready[joint] for joint in arm.joints]
-    return bool(np.max(np.abs(away)) <= _READY)
+@incremental
+def _ready(scene: SceneGraph, part: Regions, name: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the entries of an arm in the configuration, and their values when it is ready."""
+    arm = part.arms[name]
+    return arm.joint_indices(scene), np.array([arm.ready[joint] for joint in arm.joints])
 
 
 @incremental

@@ -14,7 +14,7 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.traced_scene import incremental
-from tmkit.tamp.parts.regions import Arguments, Regions, class_facts, is_ready
+from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
 
 _UP = 0.9  # least z, in the region's axes, of the z axis of an object that is upright
 
@@ -34,7 +34,7 @@ class Home(Regions):
 
     def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
         """Yield the arms at home."""
-        yield from ((name,) for name, arm in self.arms.items() if is_ready(scene, q, arm))
+        yield from ((name,) for name in self.arms if self.is_ready(scene, q, name))
 
     def do_move_home(self, context: ActionContext, arm: Manipulator) -> Iterator[Candidate]:
         """Yield the motion to the ready configuration."""
