@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         Access as Access, ContainerWithLid as ContainerWithLid, Door as Door, Drawer as Drawer,
     )  # fmt: skip
     from tmkit.tamp.parts.arms import TwoArms as TwoArms
+    from tmkit.tamp.parts.cells import Cells as Cells
     from tmkit.tamp.parts.composition import DomainPart as DomainPart, compose_domain as compose_domain
     from tmkit.tamp.parts.driving import Driving as Driving
     from tmkit.tamp.parts.handling import Pouring as Pouring, Pushing as Pushing

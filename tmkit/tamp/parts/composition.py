@@ -414,7 +414,7 @@ class _Merged:
             if (written := self._renamed(name)) != "object":
                 lines.append((f"{written} - {self._renamed(parents[0]) if parents else 'object'}", piece))
         lines.append((") (:predicates", None))
-        lines += [(self._written(piece.group), piece) for piece in self.predicates.values()]
+        lines += [(text, piece) for text, piece in self._predicates().values()]
         lines.append((")", None))
         lines += [(self._written(piece.group), piece) for piece in self.others]
         for name, pieces in self.actions.items():
@@ -435,6 +435,14 @@ class _Merged:
             if origin is None:
                 raise
             raise origin.error(str(error.data["reason"])) from None
+
+    def _predicates(self) -> dict[str, tuple[str, _Piece]]:
+        """Return the predicates in the words of the domain; one word for two is a predicate of any objects."""
+        found: dict[str, tuple[str, _Piece]] = {}
+        for name, piece in self.predicates.items():
+            word, text = self._renamed(name), self._written(piece.group)
+            found[word] = (re.sub(r" - [^ )]+", "", text) if word in found else text), piece
+        return found
 
     def _value(self, piece: _Piece, key: str) -> str:
         """Return what a fragment gives for a key of an action, without the parentheses and ``and`` around it."""

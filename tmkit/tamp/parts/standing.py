@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.pddl import Fact
-from tmkit.robots import Manipulator, is_movable
+from tmkit.robots import Manipulator, is_movable, movable_frames
+from tmkit.tamp.domains.infeasibility import Infeasibility, too_high
 from tmkit.tamp.domains.semantics import Handled
-from tmkit.tamp.domains.tabletop import pick_candidates, require_standing, standing_pose, turns_nearest_first
-from tmkit.tamp.parts.regions import Arguments, Regions
+from tmkit.tamp.domains.tabletop import (
+    STANDING_TOLERANCE,
+    pddl_names,
+    pick_candidates,
+    require_standing,
+    shape_bounds,
+    standing_pose,
+    turns_nearest_first,
+)
+from tmkit.tamp.parts.regions import Arguments, Region, Regions, kept_regions
 
 
 class Slots(Regions):
@@ -106,6 +115,45 @@ class Stacking(Regions):
         if _is_stacked(scene, object):
             yield self.fact("clear", str(scene.parent(object)))
 
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+        """Yield also on which object each stated one is to stand; where on it, and whether well, does not count."""
+        stacked = [frame for frame in stated if _is_stacked(scene, frame)]
+        yield from super().goal_facts(scene, objects, [frame for frame in stated if frame not in stacked])
+        yield from (self.fact("stacked", frame, str(scene.parent(frame))) for frame in stacked)
+
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+        """Yield also objects that are to be on others, and are neither there nor in a hand."""
+        facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
+        yield from super().handled(facts, scene)
+        for fact in facts:
+            if self.word(fact) == "stacked":
+                object, below = (objects[name] for name in fact.arguments)
+                if scene.parent(object) not in (below, *self.hands):
+                    yield Handled(object, fact)
+
+    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+        """Yield also that a tower is higher than the arms reach, for the lowest object that is."""
+        facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
+        yield from super().infeasibilities(facts, scene)
+        wanted = {fact.arguments[0]: fact for fact in facts if self.word(fact) == "stacked"}
+        floor = min((_floor(scene, region) for region in kept_regions(scene, self)), default=-math.inf)
+        towers: list[tuple[float, str]] = []
+        for name, fact in wanted.items():
+            under: list[str] = []
+            while name in wanted and len(under) < len(objects):
+                name = wanted[name].arguments[1]
+                under.append(objects[name])
+            if scene.parent(objects[fact.arguments[0]]) != under[0]:
+                bounds = (shape_bounds(scene, frame) for frame in under)
+                height = sum(float(upper[2] - lower[2]) - STANDING_TOLERANCE for lower, upper in bounds)
+                towers.append((floor + height - STANDING_TOLERANCE, fact.arguments[0]))
+        for bottom, name in sorted(towers):
+            arms, fact = self.arms.values(), wanted[name]
+            found = [too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm) for arm in arms]
+            if all(found):
+                yield from filter(None, found[:1])
+                return
+
     def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
         """Yield turns in which the object is put on the other."""
         yield from in_the_middle(context, object, below, arm=arm if len(self.arms) > 1 else None)
@@ -121,6 +169,16 @@ def in_the_middle(context: ActionContext, object: str, below: str, *, arm: Manip
     for turn in turns_nearest_first(context, object, below):
         pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
         yield Place(object, below, pose, arm=arm.name if arm else None)
+
+
+def _floor(scene: SceneGraph, region: Region) -> float:
+    """Return the height in the root at or above which objects are on a region; -inf when joints move it."""
+    if any(scene.joint(frame).is_actuated for frame in (region.frame, *scene.ancestors(region.frame))):
+        return -math.inf
+    height = (region.upper if "surface" in scene.classes(region.frame) else region.lower)[2]
+    corners = [[x, y, height] for x in (region.lower[0], region.upper[0]) for y in (region.lower[1], region.upper[1])]
+    q = scene.zero_configuration()
+    return float(scene.pose(region.frame, relative_to=scene.root(region.frame), q=q).apply(corners)[:, 2].min())
 
 
 def _is_stacked(scene: SceneGraph, object: str) -> bool:
