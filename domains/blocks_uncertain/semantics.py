@@ -15,29 +15,22 @@ at least as well as the camera tells. Picking and placing add slips, independent
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph, joint_gaussian
 from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
-from tmkit.pddl import Fact, GroundAction, State
+from tmkit.pddl import Fact, GroundAction
 from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
 from tmkit.spatial.elementary import atan2, cos, product, sin
-from tmkit.tamp import (
-    DomainSemantics,
-    Infeasibility,
-    Probability,
-    inside_box,
-    load_planning_domain,
-    near_expected,
-    point_inside,
-    stands_on,
-)
+from tmkit.tamp import Handled, Infeasibility, Probability, inside_box, near_expected, parts, point_inside, stands_on
 from tmkit.tamp.domains import pddl_names, shape_bounds
 
 ASKED = 0.95
@@ -47,62 +40,90 @@ GRASP_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
 PLACE_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
 """Covariances that handling adds, [rho, theta] in the axes of the block: level, since a block stands."""
 
-_RESOLUTION = 0.1  # metres between neighbouring locations, as in the domain blocks
 _FINGERS = 0.002  # metres on either side that the open fingers keep from a block
 _EDGE = 0.01  # metres of a block that the fingers must have between them, along the axis across which they close
 _TURN = 0.25  # radians that a block may be turned between the fingers
 _LEVEL = np.eye(6)[[0, 1, 5]]  # x, y and the turn about z
 
 
-class Semantics(DomainSemantics):
-    """The meaning of the uncertain blocks domain for one arm.
+class Uncertain(parts.Stacking, parts.Cells):
+    """Blocks are handled as far as they are known well enough, and looks make them known better."""
 
-    Args:
-        manipulator: the arm that moves the blocks.
+    is_incremental = False
+    probabilistic_predicates = frozenset({"sharp", "located", "matched", "surely-on", "surely-at"})
+    pddl: ClassVar[str] = """
+    (:requirements :adl)
+    (:predicates
+      (sharp ?x - item)
+      (located ?x - item)
+      (matched ?x - item ?y - item)
+      (surely-on ?x - item ?y - item)
+      (surely-at ?x - item ?r - region))
+    (:action look
+      :parameters (?x - item)
+      :precondition (and (clear ?x) (handempty))
+      :effect (and (sharp ?x) (located ?x)))
+    (:action judge
+      :parameters (?x - item ?y - item)
+      :precondition (and (sharp ?x) (sharp ?y))
+      :effect (matched ?x ?y))
+    (:extend (pick unstack) :precondition (located ?x) :effect (and (not (located ?x)) (not (sharp ?x))))
+    (:extend (pick) :effect (not (surely-at ?x ?r)))
+    (:extend (unstack) :effect (not (surely-on ?x ?y)))
+    (:extend (stack) :precondition (matched ?x ?y) :effect (surely-on ?x ?y))
+    (:extend (place) :effect (surely-at ?x ?r))
+    (:extend (place stack) :effect (forall (?z - item) (and (not (matched ?x ?z)) (not (matched ?z ?x)))))
     """
 
-    probabilistic_predicates = frozenset({"sharp", "located", "matched", "surely-on", "surely-at"})
+    def facts_sharp(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield the blocks that are known at least as well as a look tells."""
+        yield from ((block,) for block in movable_frames(scene) if self._is_sharp(scene, block, q))
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        super().__init__(manipulator)
-        self.blocks = load_planning_domain("blocks", manipulator=manipulator).semantics
+    def facts_located(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield the blocks that the hand finds where it reaches for them."""
+        yield from self._probable("located", scene, q, ((block,) for block in movable_frames(scene)))
 
-    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return blocks and locations by PDDL name, as in the domain ``blocks``."""
-        return self.blocks.objects(scene)
+    def facts_matched(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield the blocks with those on which they would stand."""
+        yield from self._probable("matched", scene, q, itertools.permutations(movable_frames(scene), 2))
 
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
-        """Return the objects that are of use in the domain ``blocks``."""
-        return self.blocks.useful_objects(scene, q)
+    def facts_surely_on(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield the blocks with those on which they stand."""
+        yield from self._probable("surely-on", scene, q, self._standing("stacked", scene))
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return the facts that hold in a scene: those of the domain ``blocks``, and those that are probable enough."""
-        known = self.blocks.state(scene, objects, q)
-        names = list(self._frames(scene))
-        sharp = (Fact.of("sharp", name) for name in names if self._is_sharp(scene, name, q))
-        located = (Fact.of("located", name) for name in names)
-        matched = (Fact.of("matched", name, other) for name in names for other in names if name != other)
-        standing = (fact for fact in known if fact.predicate in ("on", "ontable"))
-        sure = (Fact("surely-on" if f.predicate == "on" else "surely-at", f.arguments) for f in standing)
-        asked = (*located, *matched, *sure)
-        return known.change(add=[*sharp, *(f for f in asked if self.probability(f, scene, q).is_at_least(ASKED))])
+    def facts_surely_at(self, scene: SceneGraph, q: NDArray[np.float64]) -> Iterator[tuple[str, ...]]:
+        """Yield the blocks with the locations at which they stand."""
+        yield from self._probable("surely-at", scene, q, self._standing("on", scene))
+
+    def _standing(self, predicate: str, scene: SceneGraph) -> Iterator[tuple[str, ...]]:
+        """Yield the arguments of the facts of a predicate about where blocks are."""
+        frames = self.frames(scene)
+        facts = itertools.chain.from_iterable(self.place_facts(scene, block) for block in movable_frames(scene))
+        yield from (tuple(frames[name] for name in f.arguments) for f in facts if self.word(f) == predicate)
+
+    def _probable(
+        self, predicate: str, scene: SceneGraph, q: NDArray[np.float64], asked: Iterable[tuple[str, ...]]
+    ) -> Iterator[tuple[str, ...]]:
+        for arguments in asked:
+            if self.probability(self.fact(predicate, *arguments), scene, q).is_at_least(ASKED):
+                yield arguments
 
     def probability(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> Probability:
         """Return the probability of an uncertain fact, given that its block is there by the mean pose."""
-        block = self._frames(scene)[fact.arguments[0]]
+        block = _blocks(scene)[fact.arguments[0]]
         if fact.predicate == "located":
             tolerances = self._tolerances(scene, block)
             return near_expected(
                 scene, block, relative_to=self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
             )
         if fact.predicate == "matched":
-            return self._matched(scene, block, self._frames(scene)[fact.arguments[1]], q)
+            return self._matched(scene, block, _blocks(scene)[fact.arguments[1]], q)
         support = str(scene.parent(block))
         if fact.predicate == "surely-on":
             return stands_on(scene, block, support, q=q)
         i, j = (int(part) for part in fact.arguments[1].rsplit("__", 2)[1:])
-        middle = _RESOLUTION * np.array([i, j, 0.0])
-        half = np.array([_RESOLUTION / 2, _RESOLUTION / 2, np.inf])
+        middle = self.resolution * np.array([i, j, 0.0])
+        half = np.array([self.resolution / 2, self.resolution / 2, np.inf])
         return point_inside(scene, block, relative_to=support, lower=middle - half, upper=middle + half, q=q)
 
     def explain_unmet(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> str:
@@ -111,22 +132,19 @@ class Semantics(DomainSemantics):
             return f"{fact.arguments[0]} is not known as well as a look tells"
         return f"P({_in_words(fact)}) is {self.probability(fact, scene, q)}, and {ASKED} is asked"
 
-    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterable[Fact]:
-        """Return what a goal scene means in the domain ``blocks``."""
-        return self.blocks.goal_facts(scene, objects, stated)
+    def do_look(self, context: ActionContext, block: str) -> Iterator[Candidate]:
+        """Yield looks through the cameras that tell enough."""
+        yield from self._looks(block, context)
+
+    def do_judge(self, context: ActionContext, block: str, below: str) -> Iterator[Candidate]:
+        """Yield a step without motion, if looks at both blocks are enough to put one on the other."""
+        fact = self.fact("matched", block, below)
+        enough = self.probability(fact, context.scene, context.q).is_at_least(ASKED)
+        yield Change(()) if enough else Impossible(f"after looks {self.explain_unmet(fact, context.scene, context.q)}")
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield looks, or the picks and places of the domain ``blocks`` with their slips."""
-        if action.name == "look":
-            yield from self._looks(action.arguments[0], context)
-            return
-        if action.name == "judge":
-            fact = Fact("matched", action.arguments)
-            enough = self.probability(fact, context.scene, context.q).is_at_least(ASKED)
-            reached = f"after looks {self.explain_unmet(fact, context.scene, context.q)}"
-            yield Change(()) if enough else Impossible(reached)
-            return
-        for candidate in self.blocks.candidates(action, context):
+        """Yield ways to carry out an action, picks and places with their slips."""
+        for candidate in super().candidates(action, context):
             if isinstance(candidate, Pick):
                 yield replace(candidate, slip=covariance_rows(GRASP_SLIP))
             elif isinstance(candidate, Place):
@@ -134,10 +152,15 @@ class Semantics(DomainSemantics):
             else:
                 yield candidate
 
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+        """Yield nothing: where blocks are is not known well enough for proofs about touching them."""
+        del goal_facts, scene
+        yield from ()
+
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield why blocks cannot be put surely on others: the slips of the hand alone are too much."""
-        frames = self._frames(scene)
-        for fact in goal_facts:
+        facts, frames = tuple(goal_facts), _blocks(scene)
+        for fact in facts:
             if fact.predicate not in ("on", "surely-on"):
                 continue
             block, below = (frames[name] for name in fact.arguments)
@@ -146,6 +169,7 @@ class Semantics(DomainSemantics):
                 said = _in_words(Fact("surely-on", fact.arguments))
                 cause = f"with no errors but the slips of the hand P({said}) is {slipped}, and {ASKED} is asked"
                 yield Infeasibility(cause, (fact,), (block, below))
+        yield from super().infeasibilities(facts, scene)
 
     def _unseen(self, scene: SceneGraph, block: str, camera: str, q: NDArray[np.float64]) -> str | None:
         """Return why a camera that no arm carries does not see a block."""
@@ -153,9 +177,8 @@ class Semantics(DomainSemantics):
             return None
         return CameraModel.of(scene, camera).fault(scene, block, q=q)
 
-    def _is_sharp(self, scene: SceneGraph, name: str, q: NDArray[np.float64]) -> bool:
+    def _is_sharp(self, scene: SceneGraph, block: str, q: NDArray[np.float64]) -> bool:
         """Whether a block is known, in the level and in its turn about z, at least as well as any camera tells."""
-        block = self._frames(scene)[name]
         for camera in scene.frames_of_class("camera"):
             variances = np.diag(scene.gaussian_pose(block, relative_to=camera, q=q).covariance)
             told = np.diag(CameraModel.of(scene, camera).covariance)
@@ -183,10 +206,9 @@ class Semantics(DomainSemantics):
         spread = (GRASP_SLIP + PLACE_SLIP)[:2, :2]
         return inside_box(np.zeros(2), spread, lower=lower, upper=upper)
 
-    def _looks(self, name: str, context: ActionContext) -> Iterator[Candidate]:
+    def _looks(self, block: str, context: ActionContext) -> Iterator[Candidate]:
         """Yield looks through all cameras; when none tells enough, why not."""
-        scene, q, block = context.scene, context.q, self._frames(context.scene)[name]
-        fact = Fact.of("located", name)
+        scene, q, fact = context.scene, context.q, self.fact("located", block)
         cameras = scene.frames_of_class("camera")
         if not cameras:
             yield Impossible(f"{self.explain_unmet(fact, scene, q)}; the scene has no camera", is_proved=True)
@@ -214,8 +236,9 @@ class Semantics(DomainSemantics):
         room = (self.manipulator.width_open - size) / 2 - _FINGERS
         return np.append(np.where(room > 0.0, room, size / 2 - _EDGE), _TURN)
 
-    def _frames(self, scene: SceneGraph) -> dict[str, str]:
-        return pddl_names(movable_frames(scene))
+
+def _blocks(scene: SceneGraph) -> dict[str, str]:
+    return pddl_names(movable_frames(scene))
 
 
 def _in_words(fact: Fact) -> str:
@@ -226,3 +249,11 @@ def _in_words(fact: Fact) -> str:
     if fact.predicate == "matched":
         return f"{first} would be on {others[0]}"
     return f"{first} is {'on' if fact.predicate == 'surely-on' else 'at'} {others[0]}"
+
+
+WORDS = {
+    "item": "block", "region": "location", "on": "ontable", "stacked": "on", "free": "clear", "pick": "pick-up",
+    "place": "put-down",
+}  # fmt: skip
+
+Semantics = parts.compose_domain("blocks-uncertain", [Uncertain], words=WORDS).semantics

@@ -64,7 +64,7 @@ def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = N
 
 MADE_OF_PARTS = [
     "kitchen", "drawer", "handover", "push", "pour", "mobile_manipulation", "hanoi", "sorting", "rearrangement",
-    "blocks",
+    "blocks", "blocks_uncertain",
 ]  # fmt: skip
 
 
