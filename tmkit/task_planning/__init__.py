@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         is_goal_impossible as is_goal_impossible,
     )
     from tmkit.task_planning.protocol import (
-        MovableTask as MovableTask, PreparedTask as PreparedTask, ProvingTask as ProvingTask,
+        GrowingTask as GrowingTask, MovableTask as MovableTask, PreparedTask as PreparedTask,
+        ProvingTask as ProvingTask,
         TaskPlanner as TaskPlanner, TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics,
         TaskPlanStatus as TaskPlanStatus,
     )  # fmt: skip

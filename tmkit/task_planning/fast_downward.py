@@ -42,6 +42,7 @@ from tmkit.task_planning.core_search import search_in_core
 from tmkit.task_planning.encoding import copy_of, encode
 from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches, translated
 from tmkit.task_planning.protocol import MovableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.spare_objects import with_spare_objects
 from tmkit.task_planning.translated_task import TranslatedTask
 
 LANDMARK_SEARCH = (
@@ -125,12 +126,17 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             general_search=_PROVING_SEARCH, encoding="split",
         )  # fmt: skip
 
-    def translate(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
+    def translate(
+        self, problem: Problem, *, time_limit: float = 60.0, spare: Mapping[str, int] | None = None
+    ) -> TranslatedTask:
         """Translate a problem for :meth:`search`.
 
         Args:
             problem: the task.
             time_limit: seconds after which to give up.
+            spare: how many objects of each type may come later, without translation
+                (:meth:`~tmkit.task_planning.TranslatedTask.with_object`). Until they come, plans and proofs are as
+                without; the task is larger by what there is about them.
 
         Returns:
             The translated task; when the time was not enough, one whose ``is_complete`` is False, which no search can
@@ -138,28 +144,33 @@ class FastDownward(TaskPlanner[TranslatedTask]):
 
         Raises:
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
+            TaskError: an unknown type of spare objects, or a function of objects, which they have no values of.
         """
         try:
             with time_limits.time_limit(time_limit):
-                encoding = encode(problem)
+                encoding = encode(with_spare_objects(problem, spare) if spare else problem)
                 key = (encoding.domain_text, encoding.problem_text)
                 text = _remembered.get(key) or translated(encoding, time_limit)
                 if text is None:
                     return TranslatedTask.unfinished(problem)
                 remember_translations({key: text})
                 task = TranslatedTask.from_text(text, problem, names=encoding.names)
-                return replace(task, encoding=self.encoding)
+                task = replace(task, encoding=self.encoding)
+                return task.with_spares(spare) if spare else task
         except TimeLimitError:
             return TranslatedTask.unfinished(problem)
 
-    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
+    def prepare(
+        self, problem: Problem, *, time_limit: float = 60.0, spare: Mapping[str, int] | None = None
+    ) -> TranslatedTask:
         """Translate a problem; :meth:`translate` under its name in :class:`~tmkit.task_planning.TaskPlanner`.
 
         Args:
             problem: the problem.
             time_limit: seconds.
+            spare: how many objects of each type may come later.
         """
-        return self.translate(problem, time_limit=time_limit)
+        return self.translate(problem, time_limit=time_limit, spare=spare)
 
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
         """Search for a plan of a translated task, which may have been patched, or that there is none, within the time.

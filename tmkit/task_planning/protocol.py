@@ -134,6 +134,24 @@ class MovableTask(Protocol):
 Prepared = TypeVar("Prepared", bound=PreparedTask)
 
 
+@runtime_checkable
+class GrowingTask(Protocol):
+    """A prepared task that can have more objects without being prepared anew. Not every one can."""
+
+    def with_object(self, name: str, kind: str, state: State) -> PreparedTask | None:
+        """Return the task with one more object that begins in another state, None where it has to be prepared anew.
+
+        Args:
+            name: the object.
+            kind: its type.
+            state: the facts that hold, those about the object too.
+
+        Raises:
+            TaskError: there is such an object, or a fact that the problem does not know, or a derived one.
+        """
+        ...
+
+
 class TaskPlanner(Protocol[Prepared]):
     """Finds a sequence of actions that leads from the initial state of a problem to its goal.
 

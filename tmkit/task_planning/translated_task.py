@@ -1,7 +1,7 @@
 """The translated task: what Fast Downward searches, and how it is told never to do a thing again.
 
 The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result, or another
-initial state: :meth:`TranslatedTask.at_state`.
+initial state: :meth:`TranslatedTask.at_state`, or one more object: :meth:`TranslatedTask.with_object`.
 :meth:`TranslatedTask.forbid` adds one two-valued derived variable per context, with one axiom ``context -> blocked``,
 and the precondition *not blocked* to the action's operators; the search must be one that takes axioms. For those that
 do not, such as optimal search with landmarks, a task may have its operators taken apart instead: "not while c1, c2 and
@@ -39,6 +39,7 @@ from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import derived_fault
 from tmkit.task_planning.encoding import copy_of
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, SasTask, SasVariable
+from tmkit.task_planning.spare_objects import ABSENT, ARRIVE, spare_names
 
 Literal = tuple[Fact, bool]  # A ground fact, and whether it is to hold or not to hold
 
@@ -224,12 +225,16 @@ class TranslatedTask(SasTask):
         blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
         encoding: how it is told what is forbidden: by axioms, by taking operators apart (``split``), or by the latter
             as long as that makes few operators (``auto``), since heuristics see through operators, but not axioms.
+        spares: the types of spare objects that are absent, by name.
+        waiting: operators that name one of these.
         history: work that searches may do on it, by their names, as it was learned on the same task with fewer
             constraints; such tasks share it.
     """
 
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
     encoding: typing.Literal["auto", "axioms", "split"] = "auto"
+    spares: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
+    waiting: tuple[SasOperator, ...] = field(default=(), repr=False)
     history: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def is_goal_impossible(self) -> bool:
@@ -250,7 +255,8 @@ class TranslatedTask(SasTask):
             TaskError: a fact that the problem does not know, or a derived one.
         """
         problem = copy_of(self.problem, init=state)
-        true = {pair for fact in state if (pair := self._values.get(fact))}
+        absent = (Fact(ABSENT, (name,)) for name in self.spares)
+        true = {pair for fact in (*state, *absent) if (pair := self._values.get(fact))}
         old, new = ({fact for fact in facts if fact not in self._values} for facts in (self.problem.init, state))
         if not self.is_complete or old != new or state.values != self.problem.init.values:
             return None
@@ -267,6 +273,47 @@ class TranslatedTask(SasTask):
                 value = held[0]
             init.append(value)
         return replace(self, problem=problem, init=tuple(init), history={})
+
+    def with_spares(self, spare: Mapping[str, int]) -> TranslatedTask:
+        """Return the task translated from :func:`with_spare_objects`, in which these are absent.
+
+        Args:
+            spare: how many there are of each type.
+        """
+        spares = spare_names(spare)
+        real = [operator for operator in self.operators if not operator.name.startswith(ARRIVE)]
+        return replace(self, operators=(), waiting=tuple(real), spares=FrozenMapping(spares))._present()
+
+    def with_object(self, name: str, kind: str, state: State) -> TranslatedTask | None:
+        """Return the task with one more object, in the place of a spare one, that begins in another state.
+
+        Args:
+            name: the object.
+            kind: its type.
+            state: the facts that hold, those about the object too; takes time linear in them and in the task.
+
+        Returns:
+            None where no spare object of the type is left, or :meth:`at_state` has none.
+
+        Raises:
+            TaskError: there is such an object, or a fact that the problem does not know, or a derived one.
+        """
+        if name in self.problem.all_objects:
+            raise self.problem.error(f"object '{name}' is there already")
+        spare = next((spare for spare, of in self.spares.items() if of == kind), None)
+        if spare is None:
+            return None
+        problem = copy_of(self.problem, objects={**self.problem.objects, name: kind})
+        left = FrozenMapping({other: of for other, of in self.spares.items() if other != spare})
+        names = FrozenMapping({**self.names, spare: name})
+        return replace(self, problem=problem, names=names, spares=left)._present().at_state(state)
+
+    def _present(self) -> TranslatedTask:
+        """Return the task with the operators that wait for no absent object any more."""
+        waits = [not self.spares.keys().isdisjoint(operator.name.split()[1:]) for operator in self.waiting]
+        ready = (operator for operator, wait in zip(self.waiting, waits, strict=True) if not wait)
+        waiting = tuple(itertools.compress(self.waiting, waits))
+        return replace(self, operators=(*self.operators, *ready), waiting=waiting)
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> TranslatedTask:
         """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
