@@ -301,7 +301,7 @@ def test_arguments_that_do_not_fit_are_named(options: dict[str, Any], error: typ
 
 def test_a_scene_without_meaning_is_refused() -> None:
     """A scene that the domain cannot tell is an error that names the frame."""
-    with pytest.raises(SceneError, match="stand both at location 'table__0__0'"):
+    with pytest.raises(SceneError, match="stand both on 'table__0__0'"):
         solve(with_block(blocks_scene({"a": (0.3, 0)}), "b", [-0.03, 0.0, BLOCK / 2]), "(on a b)")
 
 
@@ -393,7 +393,7 @@ def test_a_block_out_of_reach_is_explained() -> None:
 def test_a_block_too_wide_is_explained_at_once() -> None:
     """What can never be done is tried once, and not for as long as there is time."""
     scene = with_block(blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3))
-    result = solve(scene, "(on a b)", max_iterations=100)
+    result = solve(scene, "(ontable a table__-1__1)", max_iterations=100)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert result.diagnosis.ended_by is SearchEnd.EXHAUSTED
     assert (result.statistics.skeletons, result.diagnosis.iterations) == (1, 1)

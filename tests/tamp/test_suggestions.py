@@ -89,12 +89,15 @@ def test_two_parts_only_when_one_is_not_enough() -> None:
     scene = blocks_scene({"b": (1, 1), "c": (-1, 1)}, table=0.4)
     for name, x in (("wide", 0.0), ("broad", -0.12)):
         scene = with_block(scene, name, [x, -0.1, 0.05], shape=Box([0.1] * 3))
-    result = solve(scene, "(and (on wide b) (on broad c) (clear b))")
+    result = solve(scene, "(and (ontable wide table__2__2) (ontable broad table__-2__2) (clear b))")
     assert result.diagnosis.suggestions == ()  # without both the rest holds already
-    result = solve(with_block(scene, "a", [0.1, 0.0, BLOCK / 2]), "(and (on wide b) (on broad c) (holding a))")
+    result = solve(
+        with_block(scene, "a", [0.1, 0.0, BLOCK / 2]),
+        "(and (ontable wide table__2__2) (ontable broad table__-2__2) (holding a))",
+    )
     [suggestion] = result.diagnosis.suggestions
-    assert set(suggestion.names) == {"(on wide b)", "(on broad c)"}
-    assert "Without the goals (on " in result.explanation
+    assert set(suggestion.names) == {"(ontable wide table__2__2)", "(ontable broad table__-2__2)"}
+    assert "Without the goals (ontable " in result.explanation
 
 
 def test_what_cannot_be_moved_may_go() -> None:

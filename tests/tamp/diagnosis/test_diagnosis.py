@@ -101,7 +101,7 @@ def test_metres_out_of_reach_are_worked_out() -> None:
 def test_what_is_impossible_in_every_state_is_told() -> None:
     """A block wider than the hand opens is a proof that speaks of no state."""
     scene = with_block(blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3))
-    result = solve(scene, "(on a b)")
+    result = solve(scene, "(ontable a table__-1__1)")
     assert result.diagnosis.constraints == (LearnedConstraint("(pick-up a table__0__0)", (), is_proved=True),)
     assert "It is proved that (pick-up a table__0__0) cannot be carried out in any state." in result.explanation
     assert result.diagnosis.actions[0].kinds == ((FailureKind.NO_CHOICE, 1),)

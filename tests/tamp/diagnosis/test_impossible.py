@@ -121,9 +121,12 @@ CASES = {
         FailureKind.OUT_OF_REACH,
     ),
     "the object is wider than the hand": Case(
-        wide_block, "(on a b)", NOT_FOUND,
+        wide_block, "(ontable a table__-1__1)", NOT_FOUND,
         ("no two opposite sides of 'a' fit the hand 'hand'", "(pick-up a table__0__0) cannot be carried out"),
         FailureKind.NO_CHOICE,
+    ),
+    "an object to be stacked is wider than the hand": Case(
+        wide_block, "(on a b)", PROVED, ("'a' has to be moved, and nothing of it fits the hand 'hand'",)
     ),
     "the place is out of reach": Case(
         lambda: with_shelf(two()), "(ontable a shelf__0__0)", NOT_FOUND,

@@ -84,20 +84,20 @@ def test_words_of_pddl_may_be_names(name: str) -> None:
 def test_two_blocks_of_one_name_are_refused(domain: PlanningDomain) -> None:
     """Names that PDDL cannot tell apart are named."""
     scene = blocks_scene({"A": (0, 0), "a": (1, 1)})
-    with pytest.raises(SceneError, match="blocks 'A' and 'a' have the same name in PDDL: 'a'; rename one"):
+    with pytest.raises(SceneError, match="block 'A' and block 'a' have the same name in PDDL: 'a'; rename one"):
         domain.semantics.objects(scene)
 
 
 def test_two_surfaces_of_one_name_are_refused(domain: PlanningDomain) -> None:
     """Two surfaces whose locations cannot be told apart are named."""
     scene = blocks_scene({}).add_frame("Table", "world", classes=["surface"], shapes=[AttachedShape(Box([1, 1, 0.1]))])
-    with pytest.raises(SceneError, match=r"'table__.*' of surface 'Table' has the name of another location in PDDL"):
+    with pytest.raises(SceneError, match=r"location 'table__.*' and location 'Table__.*' have the same name in PDDL"):
         domain.semantics.objects(scene)
 
 
 def test_a_block_named_like_a_location_is_refused(domain: PlanningDomain) -> None:
     """A block must not be called like a location."""
-    with pytest.raises(SceneError, match=r"location 'table__0__0' .* has the name of another block in PDDL"):
+    with pytest.raises(SceneError, match=r"frame 'table__0__0' has the name of a cell of a surface; rename it"):
         domain.semantics.objects(blocks_scene({"table__0__0": (1, 1)}))
 
 
@@ -157,9 +157,9 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
     [
         (
             {"parent": "world"},
-            "block 'a' has parent 'world', which is no block, no surface .*surface': table.*hand 'hand'",
+            "block 'a' has parent 'world', which is no movable object, no surface .*surface: table.*hand 'hand'",
         ),
-        ({"position": [0.0, 0.0, 0.075]}, "blocks 'b' and 'a' stand both at location 'table__0__0'"),
+        ({"position": [0.0, 0.0, 0.075]}, "'b' and 'a' stand both on 'table__0__0'"),
         (
             {"position": [0.32, 0.0, 0.075]},
             r"block 'a' stands at \(0.320, 0.000\), beside the surface 'table'|beside it",
@@ -187,7 +187,7 @@ def test_two_blocks_on_one_are_named(domain: PlanningDomain) -> None:
     """A block carries one other."""
     scene = blocks_scene({"a": (0, 0), "b": "a"})
     scene = with_block(scene, "c", [0.01, 0.0, 1.5 * BLOCK], parent="a")
-    with pytest.raises(SceneError, match="blocks 'b' and 'c' stand both on 'a'"):
+    with pytest.raises(SceneError, match="'b' and 'c' stand both on 'a'"):
         domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
 
@@ -196,7 +196,7 @@ def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
     for name in "ab":
         scene = scene.reparent(name, "hand", pose=Pose([0.0, 0.0, -0.12]))
-    with pytest.raises(SceneError, match="blocks 'a' and 'b' are both in the hand"):
+    with pytest.raises(SceneError, match="'a' and 'b' are both in the hand of 'gantry'"):
         domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
 
 

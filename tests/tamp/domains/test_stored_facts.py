@@ -181,7 +181,7 @@ def test_a_fact_is_derived_or_stored_never_both(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"stores \(clear a\), but semantics of domain 'blocks' derives"):
         tk.plan(change_task_facts(scene, ["(clear a)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)")
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
-    text = source.replace("is_incremental = True", "stored_predicates = frozenset({'handempty'})")
+    text = source + "class Semantics(Semantics): stored_predicates = frozenset({'handempty'})\n"
     (tmp_path / "semantics.py").write_text(text, encoding="utf-8")
     (tmp_path / "domain.pddl").write_text(DOMAIN.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(TaskError, match=r"domain '.*': derives \(handempty\), but facts of 'handempty' are"):
@@ -197,7 +197,7 @@ def test_what_is_stored_must_exist(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"blocks.pddl:5: predicate 'marked' has no semantics: none derives"):
         tk.plan(scene, domain=path, semantics="blocks", goal="(on a b)")
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
-    text = source.replace("is_incremental = True", "stored_predicates = frozenset({'dity'})")
+    text = source + "class Semantics(Semantics): stored_predicates = frozenset({'dity'})\n"
     (tmp_path / "semantics.py").write_text(text, encoding="utf-8")
     with pytest.raises(TaskError, match="'stored_predicates' of the semantics: unknown predicate 'dity'"):
         tk.plan(scene, domain=DOMAIN, semantics=tmp_path / "semantics.py", goal="(on a b)")

@@ -112,7 +112,7 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
         ([frame("a", "b"), frame("b", "a")], FileFormatError, r"goal.robray:4"),
         ([], SceneError, "states no movable object of the start .movable there: a, b, c"),
         ([frame("z", "table", "[0, 0, 0.075]")], SceneError, "states no movable object"),
-        ([frame("a", "rail")], SceneError, "'a' has parent 'rail', which is no block"),
+        ([frame("a", "rail")], SceneError, "block 'a' has parent 'rail', which is no movable object"),
         ([frame("a", "table", "[3, 0, 0.075]")], SceneError, "stands at .3.000, 0.000., beside the surface"),
     ],
 )

@@ -64,7 +64,7 @@ class Cells(Slots):
         if scene.parent(object) not in scene.frames_of_class("surface"):
             return super().region_of(scene, object)
         cell = self._cell_of(scene, object)
-        require_standing(scene, object)
+        require_standing(scene, object, kind=self.words.get("item", ""))
         return cell
 
     def goal_region(self, scene: SceneGraph, object: str, objects: Mapping[str, str]) -> str | None:
@@ -123,7 +123,7 @@ class Cells(Slots):
         x, y, _ = scene.local_pose(object).translation
         name = _named(surface, *self._at(x, y))
         if name not in _cells(scene, surface, self.resolution):
-            what = f"'{object}' stands at ({x:.3f}, {y:.3f}), beside the surface '{surface}'"
+            what = f"{self.named(object)} stands at ({x:.3f}, {y:.3f}), beside the surface '{surface}'"
             raise SceneError(what, frame=object)
         return name
 

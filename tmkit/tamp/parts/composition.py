@@ -175,7 +175,9 @@ class DomainPart(DomainSemantics):
         arguments = [frames[argument] for argument in action.arguments]
         if name in self._declared.armed and not self.has_arms:
             arguments.insert(0, self.manipulator)
-        yield from getattr(self, f"do_{_spelled(name)}")(context, *arguments)
+        if (method := getattr(self, f"do_{_spelled(name)}", None)) is None:
+            raise TypeError(f"no part defines 'do_{_spelled(name)}'")
+        yield from method(context, *arguments)
 
 
 def compose_domain(

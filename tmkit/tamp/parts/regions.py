@@ -97,6 +97,7 @@ class Regions(DomainPart):
     place_predicates = frozenset({"on", "holding"})
     region_classes: ClassVar[tuple[str, ...]] = ("region", "surface", RACK)
     overhang: ClassVar[float] = 2e-4
+    _also_on: ClassVar[str] = ""
     pddl: ClassVar[str] = """
     (:types item region - object)
     (:predicates
@@ -128,6 +129,14 @@ class Regions(DomainPart):
     def hands(self) -> dict[str, str]:
         """The PDDL names of the arms by their tips, the parents of what they hold."""
         return {arm.tip: name for name, arm in self.arms.items()}
+
+    def named(self, object: str) -> str:
+        """Return an object with its type in the domain, for messages.
+
+        Args:
+            object: frame of the object.
+        """
+        return f"{self.words.get('item', 'object')} '{object}'"
 
     def is_ready(self, scene: SceneGraph, q: Configuration, name: str) -> bool:
         """Return whether an arm is at its ready configuration.
@@ -184,21 +193,21 @@ class Regions(DomainPart):
         on_parent = [region for region in regions if region.support == parent]
         if on_parent and RACK in scene.classes(str(parent)):
             if not rests(scene, object):
-                raise SceneError(f"object '{object}' does not rest on '{parent}': it would fall off", frame=object)
+                raise SceneError(f"{self.named(object)} does not rest on '{parent}': it would fall off", frame=object)
             return parent
         if not on_parent:
             known = ", ".join(region.frame for region in regions) or "none"
             hands = "', '".join(arm.tip for arm in self.arms.values())
             raise SceneError(
-                f"object '{object}' has parent '{parent}', which is no {self.region_classes[0]} (class "
-                f"{' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
+                f"{self.named(object)} has parent '{parent}', which is no {self._also_on}{self.region_classes[0]} "
+                f"(class {' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
                 frame=object,
             )
         beyond = {region.frame: region.overhang(scene, object) for region in on_parent}
         holding = [region for region in on_parent if beyond[region.frame] <= self.overhang]
         if not holding:
             nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
-            what = f"object '{object}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
+            what = f"{self.named(object)} reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
             raise SceneError(f"{what}; an object is on a region with all of its footprint", frame=object)
         found = min(holding, key=lambda region: region.area)
         _require_standing(scene, object, found)

@@ -44,7 +44,7 @@ class Slots(Regions):
         parent = str(scene.parent(object))
         if parent not in self.region_frames(scene):
             return super().region_of(scene, object)
-        require_standing(scene, object)
+        require_standing(scene, object, kind=self.words.get("item", ""))
         return parent
 
     def facts_free(self, scene: SceneGraph) -> Arguments:
@@ -73,6 +73,7 @@ class Stacking(Regions):
     """
 
     place_predicates = frozenset({"stacked", "clear"})
+    _also_on = "movable object, no "
     pddl: ClassVar[str] = """
     (:predicates
       (stacked ?x - item ?y - item)          ; ?x stands on ?y
@@ -98,7 +99,7 @@ class Stacking(Regions):
         """
         if not _is_stacked(scene, object):
             return super().region_of(scene, object)
-        require_standing(scene, object)
+        require_standing(scene, object, kind=self.words.get("item", ""))
         return None
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
