@@ -83,8 +83,10 @@ class PlanningDomain:
             for fact in plain:
                 if fact.predicate in self.stored_predicates:
                     raise TaskError.at(self._meaning, f"derives {fact}, but facts of '{fact.predicate}' are stored")
+        if not (kept := task_facts(scene)):
+            return []
         declared = {predicate.name for predicate in self.domain.predicates}
-        facts = [Fact(*fact) for fact in sorted(task_facts(scene)) if fact[0] in declared]
+        facts = [Fact(*fact) for fact in sorted(kept) if fact[0] in declared]
         for fact in facts:
             if fact.predicate not in self.stored_predicates:
                 raise TaskError.at("scene", f"stores {fact}, but {self._meaning} derives facts of '{fact.predicate}'")
