@@ -49,7 +49,9 @@ def planning(runs: int) -> None:
         def plan(scene: tk.SceneGraph = scene, goal: str = goal) -> tk.PlanResult:
             return tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT)
 
-        print(f"{name} by {plan().statistics.task_planner}: {median(plan, runs) * 1000:.0f} ms of processor time")
+        named = plan().statistics
+        by = f"{named.task_planner} ({named.task_search})"
+        print(f"{name} by {by}: {median(plan, runs) * 1000:.0f} ms of processor time")
 
 
 def replanning(runs: int) -> None:

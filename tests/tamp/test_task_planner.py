@@ -38,7 +38,17 @@ def test_the_task_planner_can_be_chosen() -> None:
     planner = Scripted(*steps)
     result = tk.plan(scene, goal="(and (clear b) (handempty))", robot=GANTRY, task_planner=planner)
     assert result.statistics.task_planner == type(planner).__name__
+    assert result.statistics.task_search == ""
     assert result.plan is not None, result.explanation
     assert list(result.plan.actions) == steps
     assert tk.validate_plan(result.plan).is_valid
     assert len(planner.searched) == 1
+
+
+def test_what_searched_is_named() -> None:
+    """The core's search finds small plans; without it, it is Fast Downward's."""
+    scene = blocks_scene({"b": (1, 1), "a": (0, 0)}, table=0.4)
+    assert tk.plan(scene, goal="(on a b)", robot=GANTRY).statistics.task_search == "core"
+    planner = FastDownward(core_work=0.0)
+    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, task_planner=planner)
+    assert (result.statistics.task_planner, result.statistics.task_search) == ("FastDownward", "fast_downward")

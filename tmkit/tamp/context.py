@@ -55,6 +55,7 @@ class SearchLog:
         versions: its nodes, if the search tree is recorded.
         found: the steps of the plan that was found first.
         best: the cost of the best plan so far, in words; empty before there is one.
+        searches: what searched for task plans, where the planner has several searches.
         forbidden: what the last iteration forbade: by action, the facts under which.
     """
 
@@ -71,6 +72,7 @@ class SearchLog:
     versions: list[TransferVersion] = field(default_factory=list)
     found: tuple[PlanStep, ...] = ()
     best: str = ""
+    searches: dict[str, None] = field(default_factory=dict)
     forbidden: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
 
     @property
@@ -154,7 +156,10 @@ class PlanningContext:
         """Compute a skeleton with the task planner."""
         self.report(log, "task", 0, 0)
         with log.clock.phase(PlanningPhase.TASK):
-            return self.task_planner.search(task, time_limit=log.seconds_left())
+            found = self.task_planner.search(task, time_limit=log.seconds_left())
+            if found.statistics.search:
+                log.searches[found.statistics.search] = None
+            return found
 
     def arms(
         self, clock: PhaseClock, number: int, *, path_iterations: int | None = None,

@@ -34,6 +34,7 @@ class PlanStatistics(Displayed):
         phase_seconds: the same by phase (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningPhase`), and
             ``bookkeeping``: the rest.
         task_planner: the name of the task planner.
+        task_search: its searches that were used, where it has several, with a comma between: ``core, fast_downward``.
         makespan: seconds until the last step of a schedule ends; 0 without the option ``arms_at_once``.
     """
 
@@ -46,6 +47,7 @@ class PlanStatistics(Displayed):
     total_seconds: float = field(default=0.0, compare=False)
     phase_seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     task_planner: str = ""
+    task_search: str = ""
     makespan: float = 0.0
 
 

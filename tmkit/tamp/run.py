@@ -136,6 +136,7 @@ def _result(
         constraints=len(log.constraints), task_seconds=task_seconds, motion_seconds=total - task_seconds,
         total_seconds=total, phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
         task_planner=callable_name(getattr(context.task_planner, "planner", context.task_planner)),
+        task_search=", ".join(log.searches),
     )  # fmt: skip
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)
