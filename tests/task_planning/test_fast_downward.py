@@ -285,7 +285,7 @@ def test_names_that_pddl_cannot_say_are_planned_with() -> None:
     [
         ("(increase (total-cost) (* 2 (size)))", "(p)", r"the computed cost \(\* 2 \(size\)\)"),
         ("(when (p) (increase (total-cost) 1))", "(p)", "a cost that depends on a condition"),
-        ("(increase (total-cost) -1)", "(p)", "the cost -1.0"),
+        ("(increase (total-cost) -1)", "(p)", "the cost -1"),
         ("(increase (total-cost) 0.12345678)", "(p)", "the cost 0.12345678, which has more than six decimals"),
         ("(p)", "(> (size) 3)", r"the numeric comparison \(> \(size\) 3\)"),
     ],
@@ -297,7 +297,7 @@ def test_what_fast_downward_cannot_do_is_said(effect: str, goal: str, reason: st
         f" (:action a :parameters () :effect (and (p) {effect})))"
     )
     text = f"(define (problem q) (:domain d) (:init (= (size) 2)) (:goal {goal}) (:metric minimize (total-cost)))"
-    with pytest.raises(TaskPlannerError, match=f"Fast Downward cannot handle {reason}"):
+    with pytest.raises(TaskPlannerError, match=f":?1?: Fast Downward's translator cannot handle .*{reason}"):
         PLANNER.solve(parse_problem(text, domain), time_limit=600.0)
 
 

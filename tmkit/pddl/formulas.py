@@ -12,7 +12,7 @@ of every value of these is PDDL. Actions and axioms are values that nothing has 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias, cast
 
 
@@ -294,6 +294,7 @@ class Action:
     Attributes:
         outcome_of: for one outcome of an action whose effect is ``oneof`` several, the action's name.
         timing: of a durative action; condition and effect are those of the action done alone.
+        line: in the file of the domain; 0 if there is none.
     """
 
     name: str
@@ -302,6 +303,7 @@ class Action:
     effect: Effect = NO_EFFECT
     outcome_of: str = ""
     timing: Timing | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,11 +65,14 @@ class Encoding:
 
 
 def encode(problem: Problem) -> Encoding:
-    """Return an equivalent problem that Fast Downward can read; numbers that are compared or changed are refused."""
-    for action in problem.domain.actions:
-        if numeric := [part for part in simple_effects(action.effect) if isinstance(part, ChangeNumber)]:
-            what = f"action '{action.name}' changes a number, which Fast Downward cannot: {numeric[0]}"
-            raise TaskPlannerError(f"{what}; plan with tmkit.task_planning.UnifiedPlanner", command=(), output="")
+    """Return an equivalent problem that Fast Downward can read.
+
+    Raises:
+        TaskPlannerError: there is none, as with numbers that are compared or changed.
+    """
+    for where, what in _refused(problem):
+        reason = f"{where}: Fast Downward's translator cannot handle {what}"
+        raise TaskPlannerError(f"{reason}; tmkit.task_planning.UnifiedPlanner may plan with it", command=(), output="")
     names = {old: f"o--{count}" for count, old in enumerate(problem.objects, start=1) if not _is_plain(old)}
     renamed = _with_whole_costs(_renamed(problem, names))
     plain = _without_types(renamed) if _uses_either(renamed) else renamed
@@ -77,9 +80,6 @@ def encode(problem: Problem) -> Encoding:
     domain = replace(plain.domain, name="domain", requirements=(), actions=actions)
     goal = plain.goal if isinstance(plain.goal, And) else And((plain.goal,))
     written = copy_of(plain, name="problem", domain=domain, goal=goal)
-    for part in (part for tree in _trees(written) for part in subtrees(tree)):
-        if isinstance(part, Comparison):
-            raise _unreadable(f"the numeric comparison {part}")
     back = {new: old for old, new in names.items()}
     return Encoding(domain_to_pddl(domain), problem_to_pddl(written), back)
 
@@ -128,27 +128,18 @@ def _with_whole_costs(problem: Problem) -> Problem:
 
 def _amounts(effect: Effect) -> Iterator[Number | FunctionTerm]:
     match effect:
-        case IncreaseCost(Arithmetic() as amount):
-            raise _unreadable(f"the computed cost {amount}")
         case IncreaseCost(Number() | FunctionTerm() as amount):
             yield amount
         case EffectAnd(parts):
             for part in parts:
                 yield from _amounts(part)
-        case When(_, inner) | ForEach(_, inner):
-            if any(True for _ in _amounts(inner)):
-                raise _unreadable("a cost that depends on a condition")
 
 
 def _whole_factor(values: list[float]) -> int:
     factor = 1
     for value in values:
-        if not 0 <= value < 1e9:
-            raise _unreadable(f"the cost {value}")
         while (Fraction(str(value)) * factor).denominator != 1:
             factor *= 10
-            if factor > 10**6:
-                raise _unreadable(f"the cost {value}, which has more than six decimals,")
     return factor
 
 
@@ -296,5 +287,39 @@ def _trees(problem: Problem) -> list[Formula | Effect]:
     return [*conditions, *(action.effect for action in domain.actions)]
 
 
-def _unreadable(what: str) -> TaskPlannerError:
-    return TaskPlannerError(f"Fast Downward cannot handle {what}", command=(), output="")
+def _refused(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield where something is that Fast Downward cannot read, and what."""
+    domain, has_costs = problem.domain, problem.metric is Metric.TOTAL_COST
+    file = domain.source or f"domain '{domain.name}'"
+    for name in (one.name for named in (domain.types, domain.predicates, domain.actions) for one in named):
+        if not name.isascii():
+            yield file, f"the name '{name}', which has letters beyond ASCII"
+    for action in domain.actions:
+        where = f"{file}:{action.line}: action '{action.name}'" if action.line else f"{file}: action '{action.name}'"
+        for part in (*subtrees(action.precondition), *subtrees(action.effect)):
+            match part:
+                case ChangeNumber():
+                    yield where, f"the change of a number {part}"
+                case Comparison():
+                    yield where, f"the numeric comparison {part}"
+                case IncreaseCost(Arithmetic() as amount) if has_costs:
+                    yield where, f"the computed cost {amount}"
+                case IncreaseCost(Number(value)) if has_costs and (fault := _cost_fault(value)):
+                    yield where, fault
+                case When(_, inner) | ForEach(_, inner) if has_costs:
+                    if any(isinstance(one, IncreaseCost) for one in simple_effects(inner)):
+                        yield where, "a cost that depends on a condition"
+    for tree in (problem.goal, *(axiom.condition for axiom in domain.axioms)):
+        at = problem.source or f"problem '{problem.name}'" if tree is problem.goal else file
+        yield from ((at, f"the numeric comparison {part}") for part in subtrees(tree) if isinstance(part, Comparison))
+    amounts = (amount for action in domain.actions for amount in _amounts(action.effect) if has_costs)
+    used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
+    for term, value in problem.values.items():
+        if term.predicate in used and (fault := _cost_fault(value)):
+            yield problem.source or f"problem '{problem.name}'", f"{fault} of {term}"
+
+
+def _cost_fault(value: float) -> str:
+    if not 0 <= value < 1e9:
+        return f"the cost {value:g}"
+    return f"the cost {value}, which has more than six decimals" * ((Fraction(str(value)) * 10**6).denominator != 1)

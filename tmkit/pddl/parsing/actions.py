@@ -174,7 +174,8 @@ class ActionReader(TreeBuilder):
         precondition: Formula = ALWAYS
         if ":precondition" in given:
             precondition = self._condition(given[":precondition"][1], scope)
-        action = Action(name.text, parameters, precondition, NO_EFFECT)
+        line = self._source.line_of(group.first)
+        action = Action(name.text, parameters, precondition, NO_EFFECT, line=line)
         if group.head == _DURATIVE:
             return name, (self._durative(action, name, given, scope),)
         if ":effect" not in given or not given[":effect"][1].parts:
