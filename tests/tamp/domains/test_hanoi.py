@@ -50,7 +50,7 @@ def test_a_disc_in_the_hand_is_held() -> None:
 @pytest.mark.parametrize(
     ("frame", "parent", "pose", "message"),
     [
-        ("d1", "table", Pose(), "object 'd1' has parent 'table', which is no place .*left, middle, right"),
+        ("d1", "table", Pose(), "disc 'd1' has parent 'table', which is no place .*left, middle, right"),
         ("d1", "d3", Pose([0.0, 0.0, 0.024]), "'d2' and 'd1' stand both on 'd3'"),
         ("d1", "right", Pose([0.0, 0.0, 0.02]), "'d1' has its bottom 18 mm above the top of 'right'"),
         ("d1", "right", Pose([0.2, 0.0, 0.002]), "'d1' has parent 'right', but stands beside it"),
