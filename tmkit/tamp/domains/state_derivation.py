@@ -64,7 +64,7 @@ class StateDeriver:
 
     def __init__(self, domain: PlanningDomain, objects: Mapping[str, str]) -> None:
         self.domain, self.objects = domain, dict(objects)
-        self._dependents: Dependents = {}
+        self._dependents = Dependents()
 
     def derive(self, scene: SceneGraph, q: Configuration, previous: DerivedState | None = None) -> DerivedState:
         """Return the state of a version at a configuration (n_joints,): that of ``domain.state``, fact by fact.

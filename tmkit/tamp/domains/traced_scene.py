@@ -27,7 +27,6 @@ JOINTS: Key = ("", "joints")  # which joints there are, and so the entries of a 
 
 
 Call = tuple[Callable[..., Any], tuple[Hashable, ...]]  # a function with its arguments
-Dependents = dict[Key | Call, set[Call]]
 
 
 class Kept(NamedTuple):
@@ -38,6 +37,20 @@ class Kept(NamedTuple):
 
 
 Memo = dict[Call, Kept]
+
+
+class Dependents:
+    """What ever read what, in any version: it only grows, and threads may share it."""
+
+    def __init__(self) -> None:
+        self.of: dict[Key | Call, set[Call]] = {}
+        self.reads: dict[Call, frozenset[Key | Call]] = {}  # the last that were added
+
+    def add(self, call: Call, reads: frozenset[Key | Call]) -> None:
+        """Note what a call reads."""
+        for read in reads:
+            self.of.setdefault(read, set()).add(call)
+        self.reads[call] = reads
 
 
 def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
@@ -52,7 +65,7 @@ def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
     waiting: list[Key | Call] = [*changed]
     while waiting:
         read = waiting.pop()
-        for call in tuple(dependents.get(read, ())):
+        for call in tuple(dependents.of.get(read, ())):
             if (kept := left.get(call)) is not None and read in kept.reads:
                 del left[call]
                 waiting.append(call)
@@ -83,7 +96,12 @@ def _query(name: str, field: str) -> Callable[[TracedScene, str], Any]:
     """Return the method that asks a scene a query of one name, which reads one field of it."""
 
     def ask(self: TracedScene, of: str) -> Any:
-        return self._read(getattr(self._scene, name), of, field)
+        self._reads.add((of, field))
+        try:
+            return getattr(self._scene, name)(of)
+        except TmkitError:  # it may name what there is instead
+            self._reads.add(WHOLE)
+            raise
 
     return ask
 
@@ -97,7 +115,7 @@ class TracedScene:
 
     def __init__(self, scene: SceneGraph, memo: Memo, dependents: Dependents | None = None) -> None:
         self._scene, self._memo = scene, memo
-        self._dependents: Dependents = {} if dependents is None else dependents
+        self._dependents = dependents or Dependents()
         self._reads: set[Key | Call] = set()  # of the kept function that runs
 
     def _call(self, call: Call) -> Kept:
@@ -106,9 +124,10 @@ class TracedScene:
         outer, self._reads = self._reads, set()
         try:
             value = function(self, *args)
-            found = self._memo[call] = Kept(value, frozenset(self._reads))
-            for read in self._reads:
-                self._dependents.setdefault(read, set()).add(call)
+            reads = frozenset(self._reads)
+            found = self._memo[call] = Kept(value, reads)
+            if self._dependents.reads.get(call) != reads:
+                self._dependents.add(call, reads)
         except BaseException:  # then there is no value: whoever goes on has read the same
             outer |= self._reads
             raise
@@ -128,15 +147,6 @@ class TracedScene:
         self._reads.add((str(frame), "there"))
         return frame in self._scene
 
-    def _read(self, query: Callable[[str], _T], name: str, field: str) -> _T:
-        """Return the answer of a query; a refusal is read of the whole scene, as it may name what there is instead."""
-        self._reads.add((name, field))
-        try:
-            return query(name)
-        except TmkitError:
-            self._reads.add(WHOLE)
-            raise
-
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The names of the entries of a configuration."""
@@ -151,8 +161,12 @@ class TracedScene:
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
         """Return the ancestors of a frame, nearest first."""
-        found = self._read(self._scene.ancestors, frame, "parent")
-        self._reads.update((name, "parent") for name in found)
+        try:
+            found = self._scene.ancestors(frame)
+        except TmkitError:
+            self._reads.add(WHOLE)
+            raise
+        self._reads.update((name, "parent") for name in (frame, *found))
         return found
 
     def root(self, frame: str) -> str:

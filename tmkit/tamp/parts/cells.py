@@ -13,7 +13,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Impossible, Place
 from tmkit.motion import InverseKinematicsStatus, WristBound, inverse_kinematics, wrist_bound
-from tmkit.pddl import Fact, State
+from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
@@ -99,14 +99,9 @@ class Cells(Slots):
                 useful.add(pddl_name(cell))
         return frozenset(useful)
 
-    def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
-        """Return the facts that hold in a scene, of the cells that are objects of the planning run.
-
-        Raises:
-            SceneError: the scene cannot be described in the domain's predicates.
-        """
-        found, beyond = super().state(scene, objects, q), _beyond(scene, self, tuple(objects))
-        return State(found.facts - beyond) if beyond else found
+    def kept_facts(self, scene: SceneGraph, objects: Mapping[str, str]) -> frozenset[Fact]:
+        """Return these facts; of the cells, those that are objects of the planning run are free."""
+        return _of_objects(scene, self, tuple(objects))
 
     def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
         """Yield places in a cell, its middle first."""
@@ -169,11 +164,10 @@ def _all_cells(scene: SceneGraph, resolution: float) -> tuple[str, ...]:
 
 
 @incremental
-def _beyond(scene: SceneGraph, part: Cells, objects: tuple[str, ...]) -> frozenset[Fact]:
-    """Return that cells are free which are none of these objects."""
-    cells = part.region_frames(scene)
-    known = {*objects}
-    return frozenset(part.fact("free", cell) for cell in cells if pddl_name(cell) not in known)
+def _of_objects(scene: SceneGraph, part: Cells, objects: tuple[str, ...]) -> frozenset[Fact]:
+    facts, known = Slots.kept_facts(part, scene, {}), {*objects}
+    cells = (cell for cell in part.region_frames(scene) if pddl_name(cell) not in known)
+    return facts.difference(part.fact("free", cell) for cell in cells)
 
 
 @incremental

@@ -157,13 +157,22 @@ class DomainPart(DomainSemantics):
         Raises:
             SceneError: the scene cannot be described in the domain's predicates.
         """
-        del objects
         placed, taken = _placed(scene, self, _objects(scene))
-        found = [_derived(scene, self, name) for name in self._declared.kept]
+        found = [self.kept_facts(scene, objects)]
         found += [
             self._facts(name, getattr(self, f"facts_{_spelled(name)}")(scene, q)) for name in self._declared.fresh
         ]
         return State(placed.union(*found) - taken)
+
+    def kept_facts(self, scene: SceneGraph, objects: Mapping[str, str]) -> frozenset[Fact]:
+        """Return the facts of predicates whose methods take no configuration.
+
+        Args:
+            scene: the scene.
+            objects: the PDDL objects of the planning run.
+        """
+        del objects
+        return _derived(scene, self)
 
     def _facts(self, predicate: str, derived: Iterable[Sequence[str]]) -> frozenset[Fact]:
         return frozenset(self.fact(predicate, *arguments) for arguments in derived)
@@ -276,7 +285,12 @@ def _placed(scene: SceneGraph, part: DomainPart, objects: _Objects) -> tuple[fro
 
 
 @incremental
-def _derived(scene: SceneGraph, part: DomainPart, predicate: str) -> frozenset[Fact]:
+def _derived(scene: SceneGraph, part: DomainPart) -> frozenset[Fact]:
+    return frozenset[Fact]().union(*(_derived_of(scene, part, predicate) for predicate in part._declared.kept))
+
+
+@incremental
+def _derived_of(scene: SceneGraph, part: DomainPart, predicate: str) -> frozenset[Fact]:
     return part._facts(predicate, getattr(part, f"facts_{_spelled(predicate)}")(scene))
 
 
