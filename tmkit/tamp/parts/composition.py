@@ -57,6 +57,7 @@ class DomainPart(DomainSemantics):
     Attributes:
         pddl: the fragment.
         needs: parts without which this one makes no sense.
+        excludes: parts with which it makes none.
         place_predicates: predicates that follow from where a single object is.
         words: other words in the domain for types, predicates and actions of the fragments.
         has_arms: whether arms are objects in PDDL.
@@ -64,6 +65,7 @@ class DomainPart(DomainSemantics):
 
     pddl: ClassVar[str] = ""
     needs: ClassVar[tuple[type[DomainPart], ...]] = ()
+    excludes: ClassVar[tuple[type[DomainPart], ...]] = ()
     place_predicates: ClassVar[frozenset[str]] = frozenset()
     words: ClassVar[Mapping[str, str]] = {}
     has_arms: ClassVar[bool] = False
@@ -205,8 +207,9 @@ def compose_domain(
         words: other words for types, predicates and actions, by those of the fragments.
 
     Raises:
-        TaskError: a part that is given twice, one that another needs and that is missing, definitions that differ, a
-            predicate or an action without semantics, or an error in a fragment; with its file and line.
+        TaskError: a part that is given twice, one that another needs and that is missing, two that do not go together,
+            definitions that differ, a predicate or an action without semantics, or an error in a fragment; with its
+            file and line.
     """
     given: list[type[DomainPart]] = []
     for part in parts:
@@ -230,6 +233,9 @@ def _composed(name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple
             if not issubclass(made, missing):
                 known = ", ".join(one.__name__ for one in given)
                 _refuse(part, f"part '{part.__name__}' needs part '{missing.__name__}', which is not among {known}")
+        for other in vars(part).get("excludes", ()):
+            if issubclass(made, other):
+                _refuse(part, f"parts '{part.__name__}' and '{other.__name__}' do not go together")
     merged = _Merged(name, made)
     made.domain, made._declared = merged.domain(), merged
     made.stored_predicates = merged.named("stored_predicates")

@@ -18,6 +18,7 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
+from tmkit.tamp.parts.arms import TwoArms
 from tmkit.tamp.parts.regions import Arguments, Regions
 
 _AT_STATION = 0.01  # metres and radians within which the base is at a station
@@ -40,6 +41,7 @@ class Driving(Regions):
         base: the mobile base, with joints along x, along y and about z.
     """
 
+    excludes = (TwoArms,)  # the base carries one arm
     pddl: ClassVar[str] = """
     (:requirements :typing :action-costs)
     (:types location - object region - location)
