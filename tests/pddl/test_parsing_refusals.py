@@ -132,6 +132,7 @@ def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: 
         ("(:task carry)", "hierarchical tasks (HDDL) are not supported"),
         ("(:axiom :vars (?x))", "expected (:derived (PREDICATE PARAMETERS) CONDITION)"),
         ("(:process rain)", "processes are not supported"),
+        ("(:action look :parameters () :observe (empty))", "sensing actions (:observe) are not supported"),
     ],
 )
 def test_a_section_that_is_lacking_is_named(section: str, feature: str) -> None:

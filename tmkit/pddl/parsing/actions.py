@@ -263,6 +263,8 @@ class ActionReader(TreeBuilder):
         for key in rest:
             if not isinstance(key, Token) or key.text not in keys:
                 token = key.first if isinstance(key, Group) else key
+                if token.text == ":observe":
+                    raise self._source.error(token, "sensing actions (:observe) are not supported")
                 raise self._source.error(token, f"unexpected '{token.text}'; expected {', '.join(keys)} or ')'")
             if key.text in given:
                 raise self._source.error(key, f"'{key.text}' is given twice")
