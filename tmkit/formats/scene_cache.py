@@ -104,8 +104,8 @@ class SceneCache:
     def entries(self) -> list[tuple[float, int, Path]]:
         """Return the time of the last use, the bytes and the file of each entry, those not used longest first."""
         found = []
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(self.folder):
+        with contextlib.suppress(OSError), os.scandir(self.folder) as listed:
+            for entry in listed:
                 if entry.name.endswith((_SUFFIX, ".part")) and entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
                     found.append((status.st_mtime, status.st_size, Path(entry.path)))

@@ -396,14 +396,15 @@ _DEPENDS_ON_OBJECT = frozenset(
 
 
 def _varied(candidates: Iterator[Candidate], held: Candidate) -> Iterator[Candidate]:
-    """Yield picks by other sides of the object than one that led to nothing, then the rest.
+    """Yield picks by other sides of the object than one that led to nothing, in turn with all.
 
     A hand above an object puts it neither under a roof nor upside down, however it is turned.
     """
     directions = list(_directions(held))
     left = list(candidates) if directions else []
     others = [one for one in left for z in _directions(one) if dot(z, directions[0]) < _SAME_SIDE]
-    yield from {id(one): one for one in (*others, *left)}.values()
+    turns = (one for pair in itertools.zip_longest(others, left) for one in pair if one is not None)
+    yield from {id(one): one for one in turns}.values()
     yield from candidates
 
 
