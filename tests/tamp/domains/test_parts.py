@@ -329,3 +329,23 @@ def test_stored_predicates_need_no_semantics() -> None:
     """A predicate that is stored is derived by nothing; the same definition twice does no harm."""
     domain = loaded(Stored, parts.Regions)
     assert domain.stored_predicates == {"lit"}
+
+
+def test_stacks_in_goal_scenes_and_towers_too_high() -> None:
+    """A goal scene says what stands on what; a tower of blocks beyond reach is refuted, unless its foot may lie."""
+    domain = loaded(parts.Stacking)
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, -1)}, table=0.4)
+    goal = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.05]))
+    objects = domain.semantics.objects(scene)
+    assert {str(fact) for fact in domain.semantics.goal_facts(goal, objects, ["a", "c"])} == {
+        "(stacked a b)", "(on c table)",
+    }  # fmt: skip
+    wanted = [tk.pddl.Fact.of("stacked", "a", "b")]
+    assert list(domain.semantics.infeasibilities(wanted, scene)) == []
+    tall = scene.set_shapes("b", [AttachedShape(Box([0.3, 0.3, 2.0]))])
+    tall = tall.set_pose("b", Pose([0.1, 0.1, 1.05]))
+    (proof,) = domain.semantics.infeasibilities(wanted, tall)
+    assert "'a' would stand at least" in proof.cause
+    assert proof.upright == ("b",)
+    lying = tall.set_pose("b", Pose.from_rpy([0.1, 0.1, 0.2], [0.0, np.pi / 2, 0.0]))
+    assert list(domain.semantics.infeasibilities(wanted, lying)) == []

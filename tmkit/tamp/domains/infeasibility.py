@@ -166,7 +166,7 @@ def oversized(
         overhang: metres by which its footprint may reach beyond the region.
     """
     room = _size(scene, region) + 2.0 * overhang
-    if not np.all(np.isfinite(room)) or not _stays_upright(scene, object):
+    if not np.all(np.isfinite(room)) or not stays_upright(scene, object):
         return None
     for attached in scene.shapes(object):
         size, is_round = _section(attached), attached.shape.kind == "cylinder"
@@ -269,7 +269,7 @@ def _without_load(scene: SceneGraph, object: str) -> SceneGraph:
     return scene
 
 
-def _stays_upright(scene: SceneGraph, object: str) -> bool:
+def stays_upright(scene: SceneGraph, object: str) -> bool:
     """Return whether placements put an object down upright, since it is stable so."""
     faces = stable_faces(_without_load(scene, object), object, q=scene.zero_configuration())
     return any(face.is_upright for face in faces)
@@ -323,7 +323,7 @@ def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROS
 
 def _bottom_sections(scene: SceneGraph, object: str, region: str) -> Iterator[tuple[NDArray[np.float64], bool]]:
     """Yield the sections (2,) of an upright object just above its bottom, with whether they are round."""
-    if not _stays_upright(scene, object):
+    if not stays_upright(scene, object):
         return
     is_drawn = not any(attached.collision for attached in scene.shapes(region))
     least, found = _LOWEST_DRAWN if is_drawn else _LOWEST, []

@@ -11,7 +11,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, is_movable, movable_frames
-from tmkit.tamp.domains.infeasibility import Infeasibility, too_high
+from tmkit.tamp.domains.infeasibility import Infeasibility, stays_upright, too_high
 from tmkit.tamp.domains.semantics import Handled
 from tmkit.tamp.domains.tabletop import (
     STANDING_TOLERANCE,
@@ -23,6 +23,8 @@ from tmkit.tamp.domains.tabletop import (
     turns_nearest_first,
 )
 from tmkit.tamp.parts.regions import Arguments, Region, Regions, kept_regions
+
+_UPRIGHT = 0.99  # cosine of the angle by which an upright object may lean
 
 
 class Slots(Regions):
@@ -138,21 +140,21 @@ class Stacking(Regions):
         yield from super().infeasibilities(facts, scene)
         wanted = {fact.arguments[0]: fact for fact in facts if self.word(fact) == "stacked"}
         floor = min((_floor(scene, region) for region in kept_regions(scene, self)), default=-math.inf)
-        towers: list[tuple[float, str]] = []
+        towers: list[tuple[float, str, str]] = []
         for name, fact in wanted.items():
             under: list[str] = []
             while name in wanted and len(under) < len(objects):
                 name = wanted[name].arguments[1]
                 under.append(objects[name])
-            if scene.parent(objects[fact.arguments[0]]) != under[0]:
+            if scene.parent(objects[fact.arguments[0]]) != under[0] and _is_upright(scene, under[-1]):
                 bounds = (shape_bounds(scene, frame) for frame in under)
                 height = sum(float(upper[2] - lower[2]) - STANDING_TOLERANCE for lower, upper in bounds)
-                towers.append((floor + height - STANDING_TOLERANCE, fact.arguments[0]))
-        for bottom, name in sorted(towers):
+                towers.append((floor + height - STANDING_TOLERANCE, fact.arguments[0], under[-1]))
+        for bottom, name, lowest in sorted(towers):
             arms, fact = self.arms.values(), wanted[name]
             found = [too_high(scene, objects[name], bottom=bottom, fact=fact, manipulator=arm) for arm in arms]
             if all(found):
-                yield from filter(None, found[:1])
+                yield from (replace(proof, upright=(lowest,)) for proof in found[:1] if proof is not None)
                 return
 
     def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
@@ -180,6 +182,12 @@ def _floor(scene: SceneGraph, region: Region) -> float:
     corners = [[x, y, height] for x in (region.lower[0], region.upper[0]) for y in (region.lower[1], region.upper[1])]
     q = scene.zero_configuration()
     return float(scene.pose(region.frame, relative_to=scene.root(region.frame), q=q).apply(corners)[:, 2].min())
+
+
+def _is_upright(scene: SceneGraph, object: str) -> bool:
+    """Return whether the lowest object of a tower is upright, and will be: what stands on it must be, by its facts."""
+    root_from_object = scene.pose(object, relative_to=scene.root(object), q=scene.zero_configuration())
+    return bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _UPRIGHT) and stays_upright(scene, object)
 
 
 def _is_stacked(scene: SceneGraph, object: str) -> bool:
