@@ -297,6 +297,8 @@ class Elsewhere(parts.DomainPart):
         ([parts.Drawer, parts.Drawer], None, "", "part 'Drawer' is given twice to domain 'd'"),
         ([parts.Cooking], None, "", "part 'Cooking' needs part 'Washing', which is not among Cooking"),
         ([parts.TwoArms, parts.Driving], None, "", "driving.py:.*'Driving' and 'TwoArms' do not go together"),
+        ([parts.Cells, parts.Washing], None, "", "cells.py:.*'Cells' and 'Washing' do not go together"),
+        ([parts.Stacking, parts.Cells, parts.Drawer], None, "", "'Cells' and 'Drawer' do not go together"),
         ([Bare], Bare, "(lit ?l", "predicate 'lit' has no semantics: define 'facts_lit"),
         ([Switch], Switch, "(:action", "action 'light' has no semantics: define 'do_light"),
         ([Bare, Otherwise], Otherwise, "(lit ?l", "predicate 'lit' is defined differently in .*test_parts.py:"),

@@ -320,3 +320,21 @@ def test_the_checker_derives_in_full() -> None:
     q = robot.ready_configuration(first)
     assert domain.state(first, objects, q) != domain.state(second, objects, q)
     assert domain.state(second, objects, q) == plain(domain, second, objects, q)
+
+
+def test_what_is_noted_of_reads_does_not_grow_with_versions() -> None:
+    """Objects that get classes, as those that are washed, stay in the groups in which they were."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    robot = tk.load_manipulator("panda")
+    domain = load_planning_domain("kitchen", manipulator=robot)
+    q = robot.ready_configuration(scene)
+    deriver = StateDeriver(domain, domain.semantics.objects(scene))
+    versions = [scene.set_classes("a", ["movable", *more]) for more in ([], ["clean"], ["cooked"])]
+    found = deriver.derive(scene, q)
+    sizes = []
+    for _ in range(4):
+        for version in versions:
+            found = deriver.derive(version, q, found)
+            assert found.state == deriver.derive(version, q).state
+        sizes.append(len(deriver._dependents.reads))
+    assert len(set(sizes)) == 1

@@ -24,8 +24,6 @@ _T = TypeVar("_T")
 Key = tuple[str, str]  # a frame and a field of it, or a class and "class"
 WHOLE: Key = ("", "whole")  # read by what is not traced in detail: differs between any two versions
 JOINTS: Key = ("", "joints")  # which joints there are, and so the entries of a configuration
-
-
 Call = tuple[Callable[..., Any], tuple[Hashable, ...]]  # a function with its arguments
 
 
@@ -37,6 +35,7 @@ class Kept(NamedTuple):
 
 
 Memo = dict[Call, Kept]
+_NONE: set[Call] = set()
 
 
 class Dependents:
@@ -65,7 +64,7 @@ def forget(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> Memo:
     waiting: list[Key | Call] = [*changed]
     while waiting:
         read = waiting.pop()
-        for call in tuple(dependents.of.get(read, ())):
+        for call in dependents.of.get(read, _NONE).copy():  # another thread may add to it
             if (kept := left.get(call)) is not None and read in kept.reads:
                 del left[call]
                 waiting.append(call)

@@ -28,7 +28,12 @@ from tmkit.tamp.domains.tabletop import (
     turns_nearest_first,
 )
 from tmkit.tamp.domains.traced_scene import incremental
+from tmkit.tamp.parts.access import Access
+from tmkit.tamp.parts.arms import TwoArms
+from tmkit.tamp.parts.driving import Driving
+from tmkit.tamp.parts.handling import Pushing
 from tmkit.tamp.parts.standing import Slots
+from tmkit.tamp.parts.treatments import Orientation, Treatment
 
 _SAMPLES = 12  # placements away from the middle of a cell
 
@@ -44,6 +49,7 @@ class Cells(Slots):
         resolution: metres between the middles of neighbouring cells.
     """
 
+    excludes = (Access, Driving, Orientation, Pushing, Treatment, TwoArms)  # these look at the frames of regions
     region_classes = ("surface",)
     resolution: ClassVar[float] = 0.1
 
