@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, cast
 
 from tmkit.errors import TaskError, UnknownNameError
 from tmkit.pddl import Add, Delete, Domain, parse_domain
