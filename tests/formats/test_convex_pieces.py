@@ -88,6 +88,25 @@ def test_closed_convex_parts_stay_and_neighbours_are_merged(tmp_path: Path, monk
     assert not _is_inside(pieces, np.array([[0.05, 0.0, 0.03]])).any()
 
 
+def test_parts_that_overlap_are_cut_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two angles that cross are two boxes each; where that is too many pieces, the bound is doubled, with a warning."""
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
+    vertices, faces = np.asarray(l_mesh().vertices), np.asarray(l_mesh().faces)
+    both = np.concatenate([vertices, vertices[:, [1, 0, 2]] * [-1.0, 1.0, 1.0] + [0.03, -0.01, 0.011]])
+    assert len(convex_pieces(Mesh(both, np.concatenate([faces, faces + len(vertices)])))) == 4
+    assert not caplog.records
+    step = [
+        trimesh.creation.box([0.02, 0.02, z]).apply_translation([x, 0.0, 0.5 * z])
+        for x, z in ((0, 0.02), (0.02, 0.0216))
+    ]
+    made = trimesh.util.concatenate(step)
+    for _ in range(2):  # cut, and remembered
+        assert len(convex_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)), max_pieces=1)) == 1
+    assert len([record for record in caplog.records if "is cut within 2 mm: 1 mm needs more" in record.message]) == 2
+
+
 def test_walls_without_thickness_get_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A box with a fin of two triangles is two solids, so its mass can be spread over it."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))

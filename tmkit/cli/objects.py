@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tmkit.cli.common import AsJson, require_writable
 from tmkit.cli.reporting import print_json, progress, say
+from tmkit.errors import SceneError
+
+if TYPE_CHECKING:
+    from tmkit.graph import AttachedShape, SceneGraph
 
 app = typer.Typer(help="Prepare objects for scenes.", no_args_is_help=True)
+
+_NAME = "the object"  # in the scene of the arm: a name that no scene has
+_FACES = 12  # stable faces on which the hand is tried
+_APPROACH = 0.08  # metres of the straight way to a grasp
 
 
 @app.callback()
@@ -21,42 +30,48 @@ def _group() -> None:
 
 @app.command()
 def add(
-    mesh: Annotated[Path, typer.Argument(metavar="MESH", help="The object: .obj, .stl, .dae, .ply, .glb.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A mesh (.obj, .stl, .dae, .ply, .glb) or a .urdf.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.json", help="The scene file.")] = None,
-    scale: Annotated[float, typer.Option(help="Metres of the file's unit.")] = 1.0,
-    mass: Annotated[float | None, typer.Option(help="Kilograms; by default volume times 500 kg/m^3.")] = None,
+    scale: Annotated[float, typer.Option(help="Metres of the mesh's unit.")] = 1.0,
+    mass: Annotated[
+        float | None, typer.Option(help="Kilograms; by default those of the URDF, or volume times 500 kg/m^3.")
+    ] = None,
     friction: Annotated[float | None, typer.Option(help="The friction coefficient of its surface.")] = None,
     max_error: Annotated[float, typer.Option(help="Millimetres by which a convex piece may lie outside.")] = 1.0,
     max_pieces: Annotated[int, typer.Option(help="Convex pieces at most.")] = 64,
     time_limit: Annotated[float, typer.Option(help="Seconds of processor time in which it is cut.")] = 120.0,
-    robot: Annotated[str, typer.Option(metavar="NAME", help="The arm whose grasps are counted.")] = "panda",
+    robot: Annotated[str, typer.Option(metavar="NAME", help="The arm that is to take it.")] = "panda",
     picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the object in its pieces.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a scene file of a mesh: cut in convex pieces, with its mass, movable, standing on its most stable face.
+    """Make a scene file of a mesh or a URDF without joints: cut in convex pieces, with its mass, movable.
 
-    Cutting takes seconds to a minute, once for each mesh.
+    It stands on its most stable face on which the hand has room for a grasp, upright where it can, its z axis up; what
+    the hand cannot take is refused. Cutting takes seconds to a minute, once for each mesh.
     """
     from tmkit.formats import write_json_scene
     from tmkit.formats.convex_pieces import in_pieces
-    from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
-    from tmkit.graph import AttachedShape
 
-    name = re.sub(r"\W+", "_", re.sub(r"^(?=[\W\d_])", "o", mesh.stem))  # which PDDL takes, too
+    name = re.sub(r"\W+", "_", re.sub(r"^(?=[\W\d_])", "o", file.stem))  # which PDDL takes, too
     target = output or Path(f"{name}.json")
-    for file in (target, picture):
-        if file is not None:
-            require_writable(file)
+    for written in (target, picture):
+        if written is not None:
+            require_writable(written)
+    shapes, given = _read(file, scale, friction)
+    object = _Object(name, robot, given if mass is None else mass)
+    object.refuse(shapes)
+    limits = {"max_error": 1e-3 * max_error, "max_pieces": max_pieces, "time_limit": time_limit}
     with progress("cutting the mesh into convex pieces"):
-        shape = MeshLoader().load(MeshSpec(mesh, (scale, scale, scale)))
-        limits = {"max_error": 1e-3 * max_error, "max_pieces": max_pieces, "time_limit": time_limit}
-        shapes = in_pieces(AttachedShape(shape, friction=friction), **limits)
-    scene, report = _described(name, shapes, mass, robot)
+        cut = [
+            in_pieces(part, **limits) if part.collision and part.shape.kind == "mesh" else (part,) for part in shapes
+        ]
+    scene, report = object.described([part for parts in cut for part in parts if part.visual or part.collision])
     write_json_scene(scene, target)
     if picture is not None:
         from tmkit.simulation import StillScene, fit_camera, render, write_picture
 
-        coloured = scene.set_shapes(name, [_coloured(part, number) for number, part in enumerate(shapes) if number])
+        parts = [_coloured(part, number) for number, part in enumerate(scene.shapes(name)) if part.collision]
+        coloured = scene.set_shapes(name, parts)
         write_picture(picture, render(coloured, fit_camera(StillScene(coloured), focus=[name], width=640, height=480)))
     if as_json:
         print_json(report)
@@ -66,42 +81,130 @@ def add(
     say(f"Written to {target}")
 
 
-def _described(name: str, shapes: Any, mass: float | None, robot: str) -> tuple[Any, dict[str, Any]]:
-    """Return the scene of an object, and what is to be said about it."""
-    from tmkit.errors import SceneError
+def _read(file: Path, scale: float, friction: float | None) -> tuple[list[AttachedShape], float | None]:
+    """Return the shapes of a file in one frame, and its mass where it gives one."""
     from tmkit.formats import load_scene
-    from tmkit.graph import Free, Inertia, SceneGraph
-    from tmkit.manipulation.grasps.sampling import grasps_of
-    from tmkit.manipulation.placements.stable_faces import stable_faces
-    from tmkit.motion.masses import lumped_inertia
-    from tmkit.robots import load_manipulator
-    from tmkit.spatial import Pose
+    from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
+    from tmkit.graph import AttachedShape
 
-    bare = SceneGraph().add_frame(name, "world", joint=Free(), classes=["movable"], shapes=shapes)
-    inertia = lumped_inertia(bare, (name,), density=500.0)
-    share = 1.0 if mass is None else mass / inertia.mass
-    inertia = Inertia(share * inertia.mass, inertia.center, matrix=share * inertia.matrix)
-    faces = stable_faces(bare.set_inertia(name, inertia), name)
-    if not faces:
-        raise SceneError(
-            f"'{name}' has no face on which it rests: its centre of mass is above none of its hull's facets"
+    if file.suffix.lower() in MESH_SUFFIXES:
+        return [AttachedShape(MeshLoader().load(MeshSpec(file, (scale, scale, scale))), friction=friction)], None
+    if scale != 1.0:
+        raise typer.BadParameter(f"{file.name} gives its own units", param_hint="--scale")
+    scene = load_scene(file)
+    if moving := [frame for frame in scene.frame_names if scene.joint(frame).type != "fixed"]:
+        raise SceneError(f"{file}: '{moving[0]}' has a joint, and an object is one rigid body", frame=moving[0])
+    shapes = [
+        AttachedShape(
+            part.shape, scene.pose(frame) @ part.pose, color=part.color, visual=part.visual, collision=part.collision,
+            friction=part.friction if friction is None else friction,
         )
-    upright = next((face for face in faces if face.is_upright), faces[0])
-    pose = Pose([0.0, 0.0, upright.height]) @ upright.rotation
-    scene = bare.set_inertia(name, inertia).set_pose(name, pose)
-    alone = scene.rename_frame("world", "world of the object").rename_frame(name, "the object")  # which no scene has
-    hand = load_scene(f"{robot}_table").merge(alone)
-    lower, upper = shapes[0].shape.bounds
-    return scene, {
-        "size in mm": [round(1e3 * float(side), 1) for side in upper - lower],
-        "convex pieces": len(shapes) - 1,
-        "mass in kg": round(inertia.mass, 4),
-        "stable poses": [face.name for face in faces],
-        f"grasps of {robot}": len(grasps_of(hand, "the object", manipulator=load_manipulator(robot))),
-    }
+        for frame in scene.frame_names
+        for part in scene.shapes(frame)
+    ]  # fmt: skip
+    inertias = [scene.inertia(frame) for frame in scene.frame_names]
+    return shapes, sum(inertia.mass for inertia in inertias if inertia is not None) or None
 
 
-def _coloured(part: Any, number: int) -> Any:
+class _Object:
+    """An object that an arm is to take; ``mass`` is in kg, None for volume times density."""
+
+    def __init__(self, name: str, robot: str, mass: float | None) -> None:
+        from tmkit.formats import load_scene
+        from tmkit.robots import load_manipulator
+
+        self.name, self.mass, self.manipulator = name, mass, load_manipulator(robot)
+        self._world = load_scene(f"{robot}_table")
+
+    def refuse(self, shapes: Sequence[AttachedShape]) -> None:
+        """Refuse what has no solid, is too heavy, or has no two sides between which the fingers fit."""
+        import numpy as np
+
+        from tmkit.manipulation.grasps.meshes import antipodal_pairs
+        from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
+        from tmkit.motion.masses import solid_centre
+
+        solids, arm = tuple(part for part in shapes if part.collision), self.manipulator
+        if not solids:
+            raise SceneError(f"'{self.name}' has no shape that collides", frame=self.name)
+        mass = self._scene(shapes)[1]
+        if mass > arm.payload:
+            whence = f"its volume times 500 kg/m^3 is {mass:.3g}" if self.mass is None else f"its mass is {mass:.3g}"
+            raise self._refused(solids, f"{whence} kg, and the arm carries {arm.payload:g} kg")
+        widest = arm.width_open - 2.0 * FINGER_CLEARANCE
+        if len(solids) > 1 or solids[0].shape.kind != "mesh" or arm.gripper_kind == "suction":
+            return
+        shape, rng = solids[0].shape, np.random.default_rng(0)
+        centre = solids[0].pose.inverse().apply(solid_centre(solids[0]))
+        if not antipodal_pairs(shape, centre=centre, widths=(1e-4, widest), rng=rng):
+            raise self._refused(solids, f"no two opposite sides of it are at most {1e3 * widest:.0f} mm apart")
+
+    def described(self, shapes: Sequence[AttachedShape]) -> tuple[SceneGraph, dict[str, Any]]:
+        """Return the scene of the object in pieces, and what is to be said about it."""
+        from tmkit.graph import Free
+        from tmkit.manipulation.grasps.sampling import grasps_of
+        from tmkit.manipulation.placements.stable_faces import stable_faces
+        from tmkit.motion.regions.surfaces import support_surfaces
+        from tmkit.spatial import Pose
+        from tmkit.tamp.geometric_causes import no_room_for_hand
+
+        arm, solids = self.manipulator, tuple(part for part in shapes if part.collision)
+        faces = stable_faces(self._scene(shapes)[0], self.name)
+        if not faces:
+            raise SceneError(
+                f"'{self.name}' has no face on which it rests: its centre of mass is above none of its hull's facets"
+            )
+        (top, *_), reasons = support_surfaces(self._world, "table", q=None), list[str]()
+        for face in sorted(faces, key=lambda face: not face.is_upright)[:_FACES]:
+            turned = shapes if face.is_upright else [part.moved(face.rotation @ part.pose) for part in shapes]
+            pose = Pose([0.0, 0.0, face.height]) @ (face.rotation if face.is_upright else Pose())
+            scene, mass = self._scene(turned)
+            scene = scene.set_pose(self.name, pose)
+            there, kinds = top.support_from_surface @ pose, ["movable"]
+            world = self._world.add_frame(_NAME, "table", pose=there, joint=Free(), classes=kinds, shapes=turned)
+            world = world.set_inertia(_NAME, scene.inertia(self.name))
+            grasps, q = grasps_of(world, _NAME, manipulator=arm), arm.ready_configuration(world)
+            if not grasps:
+                near = "at each pair of its opposite sides the hand meets it elsewhere, or its fingers slide off"
+                raise self._refused(solids, near)
+            reason = no_room_for_hand(world, q, _NAME, grasps=grasps, manipulator=arm, approach=_APPROACH)
+            if reason is None:
+                return scene, {
+                    "size in mm": self._size(solids),
+                    "convex pieces": len(solids),
+                    "mass in kg": round(mass, 4),
+                    "stable poses": [face.name for face in faces],
+                    "stands with": face.name,
+                    f"grasps of {arm.name}": len(grasps),
+                }
+            reasons.append(f"with {face.name}, {reason.replace(_NAME, self.name)}")
+        raise self._refused(
+            solids, f"in none of its {len(reasons)} stable poses there is room for a grasp: {reasons[0]}"
+        )
+
+    def _scene(self, shapes: Sequence[AttachedShape]) -> tuple[SceneGraph, float]:
+        """Return the object alone, its mass spread evenly over its solids, and its mass in kg."""
+        from tmkit.graph import Free, Inertia, SceneGraph
+        from tmkit.motion.masses import DENSITY, lumped_inertia
+
+        bare = SceneGraph().add_frame(self.name, "world", joint=Free(), classes=["movable"], shapes=shapes)
+        inertia = lumped_inertia(bare, (self.name,), density=DENSITY)
+        share = 1.0 if self.mass is None else self.mass / inertia.mass
+        inertia = Inertia(share * inertia.mass, inertia.center, matrix=share * inertia.matrix)
+        return bare.set_inertia(self.name, inertia), inertia.mass
+
+    def _size(self, solids: tuple[AttachedShape, ...]) -> list[float]:
+        from tmkit.motion.regions.solids import reach
+
+        axes = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+        return [round(1e3 * (reach(solids, axis) + reach(solids, [-x for x in axis])), 1) for axis in axes]
+
+    def _refused(self, solids: tuple[AttachedShape, ...], reason: str) -> SceneError:
+        size = " x ".join(f"{side:g}" for side in self._size(solids))
+        return SceneError(f"'{self.name}', {size} mm, is no object for arm '{self.manipulator.name}': {reason}")
+
+
+def _coloured(part: AttachedShape, number: int) -> AttachedShape:
     from tmkit.graph import AttachedShape
 
     hue = (0.618 * number) % 1.0

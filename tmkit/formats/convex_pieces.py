@@ -4,7 +4,7 @@ A mesh whose hull is right within the bound is that hull, and so is each closed 
 (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware concavity and tree search",
 2022). Its threshold bounds no distance, and lowering it makes many pieces where few are needed: so each piece that lies
 outside the mesh by more than the bound is cut in two across the axis that helps most, until none does. Where that makes
-too many, neighbours whose hull is right are made one.
+too many, neighbours whose hull is right are made one, and the bound is doubled, twice at most.
 
 Invariants: the pieces hold every triangle of the mesh, and no point of their surfaces, tried every few millimetres, is
 farther outside the mesh than the bound. The same mesh has the same pieces; they are remembered on the disk.
@@ -13,9 +13,9 @@ farther outside the mesh than the bound. The same mesh has the same pieces; they
 from __future__ import annotations
 
 import importlib.util
+import logging
 import math
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -35,12 +35,16 @@ from tmkit.formats.mesh.solids import thickened
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
 
+logger = logging.getLogger(__name__)
+
 Array = npt.NDArray[np.float64]
 
 MAX_ERROR = 0.001  # metres by which a piece lies outside the mesh at most
 MAX_PIECES = 64  # pieces of a mesh at most
+_COARSEST = 4.0  # times the bound that is asked for, where that needs too many pieces
 _MOST_BEFORE = 4  # times as many pieces may there be before neighbours are merged
 _THRESHOLD = 0.05  # of CoACD, its default
+_COACD_SHARE = 0.5  # of the time that it gets: with parts that overlap it does not end
 _SPACING = 0.006  # metres between the points of a piece at which its distance is tried
 _WINDING = 0.5  # around a point inside a mesh the triangles wind once, around one outside not at all
 _MOST_POINTS = 500_000  # of the surface among which the nearest is looked for
@@ -53,10 +57,11 @@ resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2])))
 import coacd
 import numpy as np
 coacd.set_log_level("error")
-with np.load("mesh.npz") as mesh:
-    given = coacd.Mesh(mesh["vertices"], mesh["faces"])
-parts = coacd.run_coacd(given, threshold=float(sys.argv[1]), preprocess_mode="off", seed=0)
-np.savez("parts.npz", *(vertices for vertices, _ in parts))
+with np.load("meshes.npz") as read:
+    arrays = [read[key] for key in read.files]
+given = [coacd.Mesh(*pair) for pair in zip(arrays[::2], arrays[1::2], strict=True)]
+settings = {"threshold": float(sys.argv[1]), "preprocess_mode": "off", "seed": 0}
+np.savez("parts.npz", *(vertices for mesh in given for vertices, _ in coacd.run_coacd(mesh, **settings)))
 """
 
 
@@ -67,7 +72,8 @@ def convex_pieces(
 
     Args:
         mesh: triangles, which need not be watertight.
-        max_error: metres by which a piece may lie outside the mesh.
+        max_error: metres by which a piece may lie outside the mesh; twice or four times as many, with a warning in the
+            log, where that needs too many pieces.
         max_pieces: pieces at most.
         time_limit: seconds of processor time after which a mesh is given up.
 
@@ -77,15 +83,19 @@ def convex_pieces(
     """
     if mesh.kind != "mesh":
         raise ShapeError(f"only meshes are cut into pieces, not shapes of kind '{mesh.kind}'")
-    cache, key = SceneCache.of_user(), key_of("pieces", mesh.digest, max_error, max_pieces)
+    cache, key = SceneCache.of_user(), key_of("pieces by parts", mesh.digest, max_error, max_pieces)
     found = cache.get(key) if cache else None
     if found is None:
-        pieces = _pieces_of(mesh, max_error, max_pieces, _spent() + time_limit)
+        pieces, bound = _pieces_of(mesh, max_error, max_pieces, _spent() + time_limit)
         scene = SceneGraph().add_frame("pieces", "world", shapes=[AttachedShape(piece) for piece in pieces])
+        scene = scene.set_attributes("pieces", {"bound": bound})
         if cache:
             cache.put(key, scene, (), ())
-        return pieces
-    return tuple(attached.shape for attached in found[0].shapes("pieces"))
+    else:
+        scene = found[0]
+    if (bound := float(scene.attributes("pieces")["bound"])) > max_error:
+        logger.warning("%s is cut within %g mm: %g mm needs more pieces", _name(mesh), 1e3 * bound, 1e3 * max_error)
+    return tuple(attached.shape for attached in scene.shapes("pieces"))
 
 
 def in_pieces(attached: AttachedShape, **limits: Any) -> tuple[AttachedShape, ...]:
@@ -101,44 +111,57 @@ def in_pieces(attached: AttachedShape, **limits: Any) -> tuple[AttachedShape, ..
     return (drawn, *(AttachedShape(part, pose, visual=False, friction=attached.friction) for part in pieces))
 
 
-def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) -> tuple[Shape, ...]:
+def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) -> tuple[tuple[Shape, ...], float]:
+    """Return the pieces of a mesh, and the metres within which they are right."""
     import trimesh
 
     if importlib.util.find_spec("coacd") is None:
         raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
-    measure, name = _Error(mesh, whole.triangles, max_error), mesh.source or "the mesh"
-    late = ShapeError(f"cutting {name} into convex pieces took too long; allow a larger max_error or time_limit")
+    bound = max_error
+    measure = _Error(mesh, whole.triangles, bound)
 
     def is_right(hull: Any) -> bool:
         if _spent() > deadline:
-            raise late
-        return measure(hull) <= max_error
+            raise ShapeError(
+                f"cutting {_name(mesh)} into convex pieces took too long; allow a larger max_error or time_limit"
+            )
+        return measure(hull) <= bound
 
     done: list[Any] = []
     pending: list[Any] = [trimesh.convex.convex_hull(whole)]
     if not is_right(pending[0]):  # closed parts that are convex stay as they are
-        parts = list(whole.split(only_watertight=False))
-        hulls = [_hull_of(part) if part.is_watertight else None for part in parts]
+        parts: list[Any] = list(whole.split(only_watertight=False))
+        hulls = [_hull_of(part) if part.is_watertight else part if len(part.faces) == 1 else None for part in parts]
         is_done = [hull is not None and is_right(hull) for hull in hulls]
         done = list(compress(hulls, is_done))
         rest = [part for part, is_made in zip(parts, is_done, strict=True) if not is_made]
-        first = trimesh.util.concatenate(rest) if done and rest else whole
-        pending = _first_cuts(first, deadline - _spent(), late) if rest else []
-    while pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
-        hull = pending.pop()
-        if is_right(hull):
-            done.append(hull)
-        else:
-            pending += min(_cuts(whole, hull), key=lambda halves: round(sum(map(measure, halves)), 9))
-    if not pending:
-        done = _merged(done, max_pieces, max_error, is_right)
-    if pending or len(done) > max_pieces:
-        raise ShapeError(
-            f"{name} needs more than {max_pieces} convex pieces to be right within {1e3 * max_error:g} mm; "
-            f"allow a larger max_error, such as {2e3 * max_error:g} mm, or more max_pieces"
-        )
-    return tuple(_solid(hull, f"{mesh.source}#piece={number}") for number, hull in enumerate(done))
+        closed = [part for part in rest if part.is_watertight and part.volume > 0.0]
+        if opened := [part for part in rest if not (part.is_watertight and part.volume > 0.0)]:
+            closed.append(trimesh.util.concatenate(opened) if done or closed else whole)
+        pending = _first_cuts(closed, _COACD_SHARE * (deadline - _spent())) if closed else []
+    while True:
+        while pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
+            hull = pending.pop()
+            if is_right(hull):
+                done.append(hull)
+            else:
+                pending += min(_cuts(whole, hull), key=lambda halves: round(sum(map(measure, halves)), 9))
+        if not pending:
+            done = _merged(done, max_pieces, bound, is_right)
+        if not pending and len(done) <= max_pieces:
+            return tuple(_solid(hull, f"{mesh.source}#piece={number}") for number, hull in enumerate(done)), bound
+        if bound >= _COARSEST * max_error:
+            raise ShapeError(
+                f"{_name(mesh)} needs more than {max_pieces} convex pieces to be right within {1e3 * bound:g} mm; "
+                f"allow a larger max_error, such as {2e3 * bound:g} mm, or more max_pieces"
+            )
+        bound *= 2.0
+        measure = _Error(mesh, whole.triangles, bound)
+
+
+def _name(mesh: Shape) -> str:
+    return mesh.source or "the mesh"
 
 
 def _solid(hull: Any, source: str) -> Shape:
@@ -148,18 +171,15 @@ def _solid(hull: Any, source: str) -> Shape:
     return Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=source)
 
 
-def _first_cuts(whole: Any, seconds: float, late: ShapeError) -> list[Any]:
-    """Return the hulls that CoACD makes, in a process of its own: it cannot be asked to stop; one where it fails."""
+def _first_cuts(meshes: list[Any], seconds: float) -> list[Any]:
+    """Return the hulls that CoACD makes, in a process of its own, which can be stopped; one each if it fails."""
     import trimesh
 
     with temporary_folder("pieces") as folder:
-        np.savez(folder / "mesh.npz", vertices=whole.vertices, faces=whole.faces)
+        np.savez(folder / "meshes.npz", *(array for mesh in meshes for array in (mesh.vertices, mesh.faces)))
         command = [sys.executable, "-P", "-c", _COACD, str(_THRESHOLD), str(math.ceil(max(seconds, 1.0)))]
-        code = subprocess.run(tied(command), cwd=folder, capture_output=True, check=False).returncode
-        if code in (-signal.SIGXCPU, -signal.SIGKILL):
-            raise late
-        if code:
-            return [trimesh.convex.convex_hull(whole)]
+        if subprocess.run(tied(command), cwd=folder, capture_output=True, check=False).returncode:
+            return [hull for mesh in meshes if (hull := _hull_of(mesh)) is not None]
         with np.load(folder / "parts.npz") as parts, np.errstate(divide="ignore", invalid="ignore"):  # as in _hull_of
             return [trimesh.convex.convex_hull(parts[key]) for key in reversed(parts.files)]
 

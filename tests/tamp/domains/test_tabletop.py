@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support.blocks import blocks_scene
 from support.gantry import BLOCK, GANTRY
+from support.meshes import tetrahedron
 
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
@@ -49,6 +50,9 @@ def test_bounds_are_those_of_collision_shapes() -> None:
     assert not lower.flags.writeable
     with pytest.raises(SceneError, match="frame 'world' has no collision shape"):
         shape_bounds(scene, "world")
+    turned = AttachedShape(tetrahedron(0.1), Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.2, 0.1]))
+    points = turned.pose.apply(np.asarray(turned.shape.vertices))
+    np.testing.assert_array_equal(shape_bounds(scene.set_shapes("a", [turned]), "a")[0], points.min(axis=0))
 
 
 @given(x=st.floats(-0.19, 0.19), y=st.floats(-0.19, 0.19), turn=st.floats(-math.pi, math.pi))

@@ -89,7 +89,10 @@ def _bounds(
     for attached in shapes:
         if attached.collision or not only_solid:
             (x0, y0, z0), (x1, y1, z1) = attached.shape.bounds
-            corners.append(attached.pose.apply([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)]))
+            points = np.array([[x, y, z] for x in (x0, x1) for y in (y0, y1) for z in (z0, z1)])
+            if attached.shape.kind == "mesh" and attached.level != "box":  # which may be turned
+                points = np.asarray(attached.shape.vertices)
+            corners.append(attached.pose.apply(points))
     if not corners:
         return None
     points = np.concatenate(corners)
