@@ -117,12 +117,13 @@ class _Object:
         self._world = load_scene(f"{robot}_table")
 
     def refuse(self, shapes: Sequence[AttachedShape]) -> None:
-        """Refuse what has no solid, is too heavy, or has no two sides between which the fingers fit."""
+        """Refuse what has no solid, is too heavy or too large, or has no two sides between which the fingers fit."""
         import numpy as np
 
         from tmkit.manipulation.grasps.meshes import antipodal_pairs
         from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
         from tmkit.motion.masses import solid_centre
+        from tmkit.motion.regions.solids import solids_of
 
         solids, arm = tuple(part for part in shapes if part.collision), self.manipulator
         if not solids:
@@ -131,6 +132,9 @@ class _Object:
         if mass > arm.payload:
             whence = f"its volume times 500 kg/m^3 is {mass:.3g}" if self.mass is None else f"its mass is {mass:.3g}"
             raise self._refused(solids, f"{whence} kg, and the arm carries {arm.payload:g} kg")
+        table = self._size(solids_of(self._world, "table"))
+        if any(side > most for side, most in zip(sorted(self._size(solids)), sorted(table[:2]), strict=False)):
+            raise self._refused(solids, f"on none of its sides it fits on a table of {table[0]:g} x {table[1]:g} mm")
         widest = arm.width_open - 2.0 * FINGER_CLEARANCE
         if len(solids) > 1 or solids[0].shape.kind != "mesh" or arm.gripper_kind == "suction":
             return

@@ -538,6 +538,24 @@ def test_frames_of_an_included_file_get_a_place_and_say_what_they_are(tmp_path: 
             tk.load_scene(str(scene_file))
 
 
+def test_an_included_mesh_is_a_frame_that_is_completed(tmp_path: Path) -> None:
+    """It has the name of its file; a block of that name says where and what it is, its mass, friction and pieces."""
+    pytest.importorskip("coacd")
+    (tmp_path / "l.obj").write_bytes(obj_text(l_mesh()).encode())
+    text = 'include "l.obj" frame shelf {{ }} frame l {{ parent shelf; isa movable; mass 0.3; friction 0.4; {} }}'
+    file = tmp_path / "scene.robray"
+    file.write_text(text.format("level pieces;"))
+    scene = tk.load_scene(str(file))
+    assert (scene.parent("l"), scene.classes("l")) == ("shelf", ("movable",))
+    inertia = scene.inertia("l")
+    assert inertia is not None
+    assert inertia.mass == pytest.approx(0.3)
+    drawn, *pieces = scene.shapes("l")
+    assert (drawn.collision, len(pieces), {part.friction for part in pieces}) == (False, 2, {0.4})
+    file.write_text('include "l.obj"')
+    assert [part.collision for part in tk.load_scene(str(file)).shapes("l")] == [True]
+
+
 def test_levels_of_detail_are_those_of_the_geometry_or_else_of_the_frame(tmp_path: Path) -> None:
     """Written again they read back; a mesh in pieces is drawn whole and collides in convex parts."""
     pytest.importorskip("coacd")

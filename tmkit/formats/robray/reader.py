@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tmkit._support.source_location import SourceLocation, did_you_mean
+from tmkit.formats.mesh.meshes import MESH_SUFFIXES
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 from tmkit.formats.robray.grammar import (
     AllowCollision,
@@ -44,7 +45,7 @@ from tmkit.formats.robray.values import (
     number_of,
 )
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
-from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MeshSpec, MimicSpec, PoseSpec
 from tmkit.formats.spec.values import pose_of, spec_of_pose
 
 # Classes that tmkit itself uses; a file need not define them.
@@ -152,10 +153,14 @@ class _Reader:
         if real_path(path) in self.seen:
             return
         self.seen.add(real_path(path))
-        if path.suffix.lower() not in OTHER_FORMATS:
-            accepted = ", ".join((".robray", *OTHER_FORMATS))
+        if path.suffix.lower() in MESH_SUFFIXES:
+            solid = GeometrySpec(MeshSpec(path), place)
+            other = SceneSpecification((FrameSpec(path.stem, "world", place, geometry=(solid,)),))
+        elif path.suffix.lower() in OTHER_FORMATS:
+            other = self.read_other(path)
+        else:
+            accepted = ", ".join((".robray", *OTHER_FORMATS, *MESH_SUFFIXES))
             raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")
-        other = self.read_other(path)
         self.other.update((spec.name, len(self.frames) + number) for number, spec in enumerate(other.frames))
         self.frames.extend(other.frames)
         self.allowed.extend(other.allowed)
