@@ -218,6 +218,27 @@ def test_nothing_is_put_over_the_hollow_of_a_mesh() -> None:
         assert np.all((corners >= -1e-9) & (corners <= 0.3 + 1e-9))
 
 
+def test_a_lid_lies_on_the_rim_of_its_box() -> None:
+    """It covers all four walls, with its weight over their middle."""
+    walls = [([0.12, 0.005, 0.06], [0.0, y]) for y in (-0.0325, 0.0325)]
+    walls += [([0.005, 0.06, height], [x, 0.0]) for x, height in ((-0.0575, 0.06), (0.0575, 0.06))]
+    solids = [AttachedShape(Box([0.12, 0.07, 0.005]), Pose([0.0, 0.0, -0.0025]))]
+    solids += [AttachedShape(Box(size), Pose([*at, 0.5 * size[2]])) for size, at in walls]
+    scene = gantry_scene().add_frame("box", "table", pose=Pose([0.2, 0.1, 0.055]), shapes=solids)
+    scene = with_block(scene, "lid", [0.0, -0.2, 0.055], shape=Box([0.12, 0.07, 0.01]))
+
+    def found(scene: SceneGraph) -> list[Placement]:
+        return list(placements_on_surface(scene, "lid", "box", q=Q, rng=np.random.default_rng(0)))
+
+    pose = found(scene)[0].support_from_object
+    np.testing.assert_allclose(pose.translation, [0.0, 0.0, 0.065], atol=1e-3)
+    assert pair_distance(scene.reparent("lid", "box", pose=pose), Q, frame_a="lid", frame_b="box") == pytest.approx(
+        1e-4
+    )
+    one = scene.set_shapes("box", solids[:2])
+    assert all(abs(placement.support_from_object.translation[1] + 0.0325) < 1e-3 for placement in found(one))
+
+
 def test_what_is_not_level_is_no_surface() -> None:
     """A leaning box, a lying cylinder and a ball have no top; a standing cylinder has."""
     lying = Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2, 0.0, 0.0])

@@ -11,9 +11,9 @@ near to something that stands at its height. That is exact for upright prisms; o
 outline for the whole, and so misses places under it, but gives none that collide. Postures that look alike from above
 share these polygons.
 
-Invariants: each placement's outline lies in the area. Only on a frame all of whose surfaces are too small for it, an
-object is put down with its centre of mass over the middle of one, if it stays there. Equal arguments and generators in
-equal states give equal sequences.
+Invariants: each placement's outline lies in the area. Only on a frame none of whose surfaces has room for it, an object
+is put down with its centre of mass over the middle of one, or of a rim of several, if it stays there. Equal arguments
+and generators in equal states give equal sequences.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
 _ABOVE = 0.001  # metres above a surface up to which a shape is part of it and no obstacle
+_LEVEL = 1e-4  # metres and radians by which the tops of a rim may differ
 _INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
 _MOST_PARTS = 8  # shapes of an object that count each by itself
 _FULL = 0.95  # of the area of a hull that shapes fill where the hull stands for them
@@ -172,10 +173,8 @@ def _placements(
     solids = collision_solids(scene, object, q)
     for may_overhang in (False, True):
         rows = []
-        for surface in surfaces:
-            postures = list(
-                _postures_on(scene, object, surface, solids, q, manipulator, settings, may_overhang=may_overhang)
-            )
+        for surface, parts in ((surface, ()) for surface in surfaces) if not may_overhang else _rims(surfaces):
+            postures = list(_postures_on(scene, object, surface, solids, q, manipulator, settings, parts=parts))
             frame = object if not settings.is_packed else surface.support if manipulator is None else manipulator.base
             if scene.root(frame) != scene.root(surface.support):
                 frame = surface.support
@@ -183,12 +182,30 @@ def _placements(
             origin = np.asarray((surface.support_from_surface.inverse() @ support_from_frame).translation[:2])
             if postures:
                 rows.append(_on_one(surface, postures, origin, rng, settings))
-        if rows or settings.is_packed:
-            break
-    while rows:  # the boards of a shelf take turns
-        found = [(row, next(row, None)) for row in rows]
-        yield from (placement for _, placement in found if placement is not None)
-        rows = [row for row, placement in found if placement is not None]
+        has_room = False
+        while rows:  # the boards of a shelf take turns
+            found = [(row, next(row, None)) for row in rows]
+            yield from (placement for _, placement in found if placement is not None)
+            rows = [row for row, placement in found if placement is not None]
+            has_room |= bool(rows)
+        if has_room or settings.is_packed:
+            return
+
+
+def _rims(surfaces: Sequence[SupportSurface]) -> Iterator[tuple[SupportSurface, tuple[ConvexPolygon, ...]]]:
+    """Yield what the highest surfaces of one height lie around, as a rim, with its parts; then each surface, as one."""
+    axes = surfaces[0].support_from_surface
+    tops = [axes.inverse() @ surface.support_from_surface for surface in surfaces]
+    level = [i for i, top in enumerate(tops) if np.max(np.abs([*top.translation[2:], *top.rotation[2, :2]])) <= _LEVEL]
+    flat = [
+        top.apply(np.column_stack([surface.polygon.vertices, np.zeros(len(surface.polygon.vertices))]))[:, :2]
+        for top, surface in zip(tops, surfaces, strict=True)
+    ]
+    if len(level) > 1:
+        around = ConvexPolygon.around(np.concatenate([flat[i] for i in level]))
+        parts = tuple(ConvexPolygon.around(flat[i]) for i in level)
+        yield SupportSurface(surfaces[0].support, axes, around), parts
+    yield from ((surface, (surface.polygon,)) for surface in surfaces)
 
 
 def _on_one(
@@ -287,9 +304,12 @@ def _random(
 
 def _postures_on(
     scene: SceneGraph, object: str, surface: SupportSurface, solids: tuple[AttachedShape, ...], q: ArrayLike | None,
-    manipulator: Manipulator | None, settings: PlacementSettings, *, may_overhang: bool,
+    manipulator: Manipulator | None, settings: PlacementSettings, *, parts: Sequence[ConvexPolygon],
 ) -> Iterator[Posture]:  # fmt: skip
-    """Yield the stable orientations of an object on a surface, by quarter turns, the smallest rotation first."""
+    """Yield the stable orientations of an object on a surface, by quarter turns, the smallest rotation first.
+
+    Where the surface has ``parts``, the object lies on these, over the middle of the surface.
+    """
     faces = stable_faces(scene, object, q=q)
     upright = [face for face in faces if face.is_upright]
     if upright and not settings.any_face:
@@ -303,16 +323,16 @@ def _postures_on(
         for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
             rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
             footprint = outline(solids, rotation)
-            fit = fitting(surface.polygon, footprint)
-            parts = _parts(solids, rotation, footprint)
-            corners = np.round(np.concatenate([part.vertices for part in parts]), 9)
+            fit = None if parts else fitting(surface.polygon, footprint)
+            sides = _parts(solids, rotation, footprint)
+            corners = np.round(np.concatenate([side.vertices for side in sides]), 9)
             key = (face.name, corners.tobytes() if fit is not None else angle)
             if key not in known:  # a square looks the same after a quarter turn
-                fit = _balanced(surface, face, angle) if fit is None and may_overhang else fit
+                fit = _balanced(surface, parts, face, angle) if parts else fit
                 near = obstacles if fit is not None else ()
                 known[key] = (
                     fit,
-                    tuple(blocking(near_by, part, spacing=settings.spacing) for near_by in near for part in parts),
+                    tuple(blocking(near_by, side, spacing=settings.spacing) for near_by in near for side in sides),
                 )
             fit, blocks = known[key]
             if fit is not None:
@@ -336,15 +356,18 @@ def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[
     return sorted(quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn))
 
 
-def _balanced(surface: SupportSurface, face: StableFace, angle: float) -> ConvexPolygon | None:
-    """Return where an object too large for a surface lies with its weight over the middle; None if it would fall."""
+def _balanced(
+    surface: SupportSurface, parts: Sequence[ConvexPolygon], face: StableFace, angle: float
+) -> ConvexPolygon | None:
+    """Return where an object lies on parts of a surface with its weight over the middle; None if it would fall."""
     if face.is_rolling:
         return None
     middle = surface.polygon.centroid
     turn = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)])
     position = middle - turn.apply([*face.centre, 0.0])[:2]
-    contact = surface.polygon.clipped(face.outline.turned(angle).moved(position))
-    if contact is None or contact.depth(middle)[0] < LEAST_MARGIN:
+    under = face.outline.turned(angle).moved(position)
+    contacts = [contact.vertices for part in parts if (contact := part.clipped(under)) is not None]
+    if not contacts or ConvexPolygon.around(np.concatenate(contacts)).depth(middle)[0] < LEAST_MARGIN:
         return None
     return ConvexPolygon.around(position)
 
