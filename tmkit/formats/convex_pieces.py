@@ -119,13 +119,9 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
         raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
     bound = max_error
-    measure = _Error(mesh, whole.triangles, bound)
+    measure = _Error(mesh, whole.triangles, bound, deadline)
 
     def is_right(hull: Any) -> bool:
-        if _spent() > deadline:
-            raise ShapeError(
-                f"cutting {_name(mesh)} into convex pieces took too long; allow a larger max_error or time_limit"
-            )
         return measure(hull) <= bound
 
     done: list[Any] = []
@@ -157,7 +153,7 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
                 f"allow a larger max_error, such as {2e3 * bound:g} mm, or more max_pieces"
             )
         bound *= 2.0
-        measure = _Error(mesh, whole.triangles, bound)
+        measure = _Error(mesh, whole.triangles, bound, deadline)
 
 
 def _name(mesh: Shape) -> str:
@@ -244,11 +240,14 @@ def _hull_of(part: Any) -> Any:
 class _Error:
     """How far outside a mesh a hull reaches at most, metres; 0 if that is within the bound."""
 
-    def __init__(self, mesh: Shape, triangles: Array, bound: float) -> None:
+    def __init__(self, mesh: Shape, triangles: Array, bound: float, deadline: float) -> None:
         import trimesh
         from scipy.spatial import KDTree
 
-        self._triangles, self._bound = triangles, bound
+        self._triangles, self._bound, self._deadline = triangles, bound, deadline
+        self._late = ShapeError(
+            f"cutting {_name(mesh)} into convex pieces took too long; allow a larger max_error or time_limit"
+        )
         surface: Any = trimesh.Trimesh(
             triangles.reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), process=False
         )
@@ -262,11 +261,15 @@ class _Error:
         self._world = CollisionWorld(scene.set_shapes(above, [AttachedShape(Sphere(_BALL))]))
 
     def __call__(self, hull: Any) -> float:
+        if _spent() > self._deadline:
+            raise self._late
         fine = hull.subdivide_to_size(_SPACING, max_iter=30)
         points = np.unique(np.round(np.concatenate([fine.vertices, fine.triangles_center]), 9), axis=0)
         near = self._near.query(points)[0]
         order = np.argsort(-near, kind="stable")[: np.count_nonzero(near > self._bound)]
         for chunk in np.array_split(points[order], max(1, math.ceil(len(order) * len(self._triangles) / _AT_ONCE))):
+            if _spent() > self._deadline:
+                raise self._late
             outside = chunk[np.abs(_windings(chunk, self._triangles)) < _WINDING]
             away = [self._world.distance("mesh", self._ball, point) for point in outside]
             worst = max((found.distance + _BALL for found in away if found), default=0.0)
