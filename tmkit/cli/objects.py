@@ -155,9 +155,7 @@ class _Object:
         arm, solids = self.manipulator, tuple(part for part in shapes if part.collision)
         faces = stable_faces(self._scene(shapes)[0], self.name)
         if not faces:
-            raise SceneError(
-                f"'{self.name}' has no face on which it rests: its centre of mass is above none of its hull's facets"
-            )
+            raise self._refused(solids, "its centre of mass is above none of its hull's facets, so it rests on none")
         (top, *_), reasons = support_surfaces(self._world, "table", q=None), list[str]()
         for face in sorted(faces, key=lambda face: not face.is_upright)[:_FACES]:
             turned = shapes if face.is_upright else [part.moved(face.rotation @ part.pose) for part in shapes]

@@ -54,15 +54,15 @@ def _without_meshes(frame: FrameSpec) -> FrameSpec:
 
 def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
+    semantics: list[RobotSemantics] = []
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
         from tmkit.formats.json.scene import read_json_scene
 
-        return read_json_scene(paths[0], loader=loader)
+        return read_json_scene(paths[0], loader=loader, read_other=lambda other: _read(other, loader, note, semantics))
     if len(paths) == 1 and paths[0].suffix.lower() in (".gltf", ".glb"):
         from tmkit.formats.gltf.scene import read_gltf_scene
 
         return read_gltf_scene(paths[0], loader=loader, note=note)
-    semantics: list[RobotSemantics] = []
     specs = [_read(path, loader, note, semantics) for path in paths]
     if not complete:
         specs = _with_missing_parents(specs, note=note)
@@ -208,7 +208,8 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
     if suffix == ".json":
         from tmkit.formats.json.scene import read_json_scene
 
-        return specification_of_scene(read_json_scene(path, loader=loader), path=str(path))
+        scene = read_json_scene(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics))
+        return specification_of_scene(scene, path=str(path))
     other = _OTHER_TOOLS.get(suffix)
     if other is not None:
         raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")

@@ -256,6 +256,38 @@ def test_files_that_are_no_json(data: bytes, reason: str, tmp_path: Path) -> Non
         load_scene(tmp_path / "x.json")
 
 
+def test_included_files_are_completed(tmp_path: Path) -> None:
+    """A URDF and a mesh get a place, classes, mass, friction and level; what is wrong is refused at its line."""
+    link = '<link name="cup"><collision><geometry><box size="0.1 0.1 0.2"/></geometry></collision></link>'
+    (tmp_path / "cup.urdf").write_text(f'<robot name="cup">{link}</robot>')
+    (tmp_path / "corner.obj").write_text(OBJ)
+    told = {"parent": "shelf", "pose": [0, 0, 1, 0, 0, 0, 1], "classes": ["movable"], "mass": 0.3, "friction": 0.4}
+    document = scene_to_dict(SceneGraph().add_frame("shelf", "world"))
+    cup: dict[str, Any] = {"cup": told | {"level": "box"}}
+    document["include"] = [{"file": "cup.urdf", "frames": cup}, {"file": "corner.obj", "frames": {}}]
+    file = tmp_path / "scene.json"
+    file.write_text(json.dumps(document, indent=1))
+    for scene in (load_scene(file), load_scene("panda_table", file)):
+        assert (scene.parent("cup"), scene.classes("cup"), scene.parent("corner")) == ("shelf", ("movable",), "world")
+        (solid,) = scene.shapes("cup")
+        assert (solid.friction, solid.level) == (0.4, "box")
+        inertia = scene.inertia("cup")
+        assert inertia is not None
+        assert inertia.matrix[2, 2] == pytest.approx(0.3 * (0.1**2 + 0.1**2) / 12.0)
+    for wrong, reason in (
+        ({"mug": {}}, r"include\[0\].frames: unknown key 'mug'"),
+        ({"cup": {"mass": "much"}}, r"scene.json:\d+:\d+: include\[0\].frames.cup.mass: expected a finite number"),
+    ):
+        document["include"][0]["frames"] = wrong
+        file.write_text(json.dumps(document, indent=1))
+        with pytest.raises(FileFormatError, match=reason):
+            load_scene(file)
+    document["include"] = [{"file": "scene.json", "frames": {}}]
+    file.write_text(json.dumps(document, indent=1))
+    with pytest.raises(FileFormatError, match="only URDF, SDF and meshes are included"):
+        load_scene(file)
+
+
 def test_unwritable_file_is_an_output_error(tmp_path: Path) -> None:
     """A file that cannot be written is reported by name."""
     with pytest.raises(OutputError, match=r"cannot write '.*x.json'"):

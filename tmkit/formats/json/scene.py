@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tmkit._support.json_files import read_json
 from tmkit._support.output import write_files
-from tmkit._support.source_location import reported
+from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.frames import (
+    COLLISION_LEVELS,
     SourceList,
     attributes_from_dict,
     attributes_to_dict,
@@ -24,11 +26,16 @@ from tmkit.formats.json.frames import (
     frame_to_dict,
     joint_to_dict,
     numbers_to_list,
+    pose_from_dict,
     sources_from_dict,
 )
 from tmkit.formats.json.reading import JsonNode, with_line
 from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
-from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader
+from tmkit.formats.spec.build import build_scene
+from tmkit.formats.spec.model import SceneSpecification
+from tmkit.formats.spec.parts import PIECES
+from tmkit.formats.spec.values import completed, mesh_specification, spec_of_pose, specification_of_scene
 from tmkit.graph import Group, SceneGraph
 from tmkit.spatial import Pose
 
@@ -165,14 +172,58 @@ def write_json_scene(
     write_files({**{target.with_name(name): data for name, data in arrays.items()}, target: text})
 
 
-def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGraph:
-    """Read a JSON scene file, by a loader with default settings if omitted."""
+def read_json_scene(
+    path: Path, *, loader: MeshLoader | None = None, read_other: Callable[[Path], SceneSpecification] | None = None
+) -> SceneGraph:
+    """Read a JSON scene file, by a loader with default settings if omitted.
+
+    Args:
+        path: the file.
+        loader: loads its meshes.
+        read_other: reads scene files that it includes, which are refused by default.
+    """
     loader = loader if loader is not None else MeshLoader()
     document, text = read_json(path, limit=loader.packages.limits.json_bytes)
+    included = document.pop("include", None) if read_other is not None and isinstance(document, dict) else None
     try:
-        return scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
+        scene = scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
+        if included is None or read_other is None:
+            return scene
+        nodes = JsonNode(included, str(path), "include").items()
+        others = [_included(node, path.parent, loader, read_other) for node in nodes]
+        return build_scene([specification_of_scene(scene, path=str(path)), *others], loader=loader)
     except FileFormatError as error:
         raise with_line(error, text) from error.__cause__
+
+
+def _included(
+    node: JsonNode, folder: Path, loader: MeshLoader, read_other: Callable[[Path], SceneSpecification]
+) -> SceneSpecification:
+    """Return the scene of a file that is included, whose frames get a place, and are told what they are."""
+    node.only("file", "frames")
+    place = SourceLocation(f"{node.path} ({node.way})")
+    file = loader.packages.resolve(node.get("file").name(), folder=folder, place=place)
+    if (suffix := file.suffix.lower()) not in (".urdf", ".sdf", *MESH_SUFFIXES):
+        raise node.get("file").error("only URDF, SDF and meshes are included")
+    scene = mesh_specification(file, place) if suffix in MESH_SUFFIXES else read_other(file)
+    frames = {frame.name: frame for frame in scene.frames}
+    changes = node.get("frames")
+    changes.only(*frames)
+    for name in changes.table():
+        change, spec = changes.get(name), frames[name]
+        change.only("classes", "friction", "level", "mass", "parent", "pose")
+        told = {key: change.get(key) for key in change.table()}
+        if "parent" in told:
+            spec = replace(spec, parent=told["parent"].name(), parent_place=place)
+        if "pose" in told:
+            spec = replace(spec, pose=spec_of_pose(pose_from_dict(told["pose"])))
+        frames[name] = completed(
+            spec, classes=[item.text() for item in told["classes"].items()] if "classes" in told else (),
+            mass=told["mass"].number() if "mass" in told else None,
+            friction=told["friction"].number() if "friction" in told else None,
+            level=told["level"].one_of((*COLLISION_LEVELS, PIECES)) if "level" in told else None, mass_place=place,
+        )  # fmt: skip
+    return replace(scene, frames=tuple(frames.values()))
 
 
 def scene_dump(scene: SceneGraph) -> Json:

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES
@@ -45,8 +44,8 @@ from tmkit.formats.robray.values import (
     number_of,
 )
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
-from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MeshSpec, MimicSpec, PoseSpec
-from tmkit.formats.spec.values import pose_of, spec_of_pose
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
+from tmkit.formats.spec.values import completed, mesh_specification, pose_of, spec_of_pose
 
 # Classes that tmkit itself uses; a file need not define them.
 KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
@@ -154,8 +153,7 @@ class _Reader:
             return
         self.seen.add(real_path(path))
         if path.suffix.lower() in MESH_SUFFIXES:
-            solid = GeometrySpec(MeshSpec(path), place)
-            other = SceneSpecification((FrameSpec(path.stem, "world", place, geometry=(solid,)),))
+            other = mesh_specification(path, place)
         elif path.suffix.lower() in OTHER_FORMATS:
             other = self.read_other(path)
         else:
@@ -261,18 +259,11 @@ class _Reader:
             spec = replace(spec, parent=values["parent"].text or "world", parent_place=values["parent"].place)
         if any(word in values for word in POSE_WORDS):
             spec = replace(spec, pose=_pose_in(values))
-        if "mass" in values:
-            solid = any(geometry.collision for geometry in spec.geometry)
-            if not solid:
-                raise values["mass"].place.error("a mass is spread over the frame's geometry, and this frame has none")
-            spec = replace(spec, inertia=InertiaSpec(values["mass"].number, values["mass"].place))
-        given: dict[str, Any] = {}
-        if "friction" in values:
-            given["friction"] = values["friction"].number
-        if "level" in values:
-            given["level"] = values["level"].text
-        geometry = tuple(replace(part, **given) if part.collision else part for part in spec.geometry)
-        self.frames[index] = replace(spec, classes=tuple(dict.fromkeys((*spec.classes, *tags))), geometry=geometry)
+        number = {key: values[key].number if key in values else None for key in ("mass", "friction")}
+        self.frames[index] = completed(
+            spec, classes=tags, level=values["level"].text if "level" in values else None, **number,
+            mass_place=values["mass"].place if "mass" in values else place,
+        )  # fmt: skip
 
     def following(self, spec: FrameSpec) -> FrameSpec:
         """Return the frame; if an earlier one has the same variable, its joint follows that one's."""

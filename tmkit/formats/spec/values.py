@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from tmkit import graph
 from tmkit._support.source_location import SourceLocation
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
-from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
+from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MeshSpec, MimicSpec, PoseSpec
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
@@ -45,6 +46,27 @@ def joint_of(spec: JointSpec, *, mimic: graph.Mimic | None = None) -> graph.Join
         return graph.Continuous(spec.axis, mimic=mimic, **same)
     make = graph.Revolute if spec.type == "revolute" else graph.Prismatic
     return make(spec.axis, lower=spec.lower, upper=spec.upper, mimic=mimic, **same)
+
+
+def mesh_specification(path: Path, place: SourceLocation) -> SceneSpecification:
+    """Return the scene of a mesh file: a frame of its name."""
+    solid = GeometrySpec(MeshSpec(path), place)
+    return SceneSpecification((FrameSpec(path.stem, "world", place, geometry=(solid,)),))
+
+
+def completed(
+    spec: FrameSpec, *, classes: Sequence[str], mass: float | None, friction: float | None, level: str | None,
+    mass_place: SourceLocation,
+) -> FrameSpec:  # fmt: skip
+    """Return a frame of an included file with more classes, and with what is given for its shapes, which stay."""
+    solids = [part for part in spec.geometry if part.collision]
+    if mass is not None:
+        if not solids:
+            raise mass_place.error("a mass is spread over the frame's geometry, and this frame has none")
+        spec = replace(spec, inertia=InertiaSpec(mass, mass_place))
+    given = {key: value for key, value in (("friction", friction), ("level", level)) if value is not None}
+    geometry = tuple(replace(part, **given) if part.collision else part for part in spec.geometry)  # type: ignore[arg-type]
+    return replace(spec, classes=tuple(dict.fromkeys((*spec.classes, *classes))), geometry=geometry)
 
 
 def zero_pose_of(spec: FrameSpec) -> Pose:
