@@ -44,7 +44,7 @@ MAX_PIECES = 64  # pieces of a mesh at most
 _COARSEST = 4.0  # times the bound that is asked for, where that needs too many pieces
 _MOST_BEFORE = 4  # times as many pieces may there be before neighbours are merged
 _THRESHOLD = 0.05  # of CoACD, its default
-_COACD_SHARE = 0.5  # of the time that it gets: with parts that overlap it does not end
+_COACD_SHARE = 0.35  # of the time that it gets: with parts that overlap it does not end
 _SPACING = 0.006  # metres between the points of a piece at which its distance is tried
 _WINDING = 0.5  # around a point inside a mesh the triangles wind once, around one outside not at all
 _MOST_POINTS = 500_000  # of the surface among which the nearest is looked for
@@ -143,8 +143,10 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
                 done.append(hull)
             else:
                 pending += min(_cuts(whole, hull), key=lambda halves: round(sum(map(measure, halves)), 9))
-        if not pending:
+        if not pending or bound > max_error:
             done = _merged(done, max_pieces, bound, is_right)
+        if pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
+            continue
         if not pending and len(done) <= max_pieces:
             return tuple(_solid(hull, f"{mesh.source}#piece={number}") for number, hull in enumerate(done)), bound
         if bound >= _COARSEST * max_error:
