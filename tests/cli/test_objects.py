@@ -57,8 +57,8 @@ def test_too_many_pieces_are_refused_with_what_to_change(tmp_path: Path) -> None
     arguments = ["object", "add", "l.stl", "--max-pieces", "1"]
     outcome = tmkit(tmp_path, *arguments, TMKIT_CACHE=str(tmp_path / "cache"))
     assert outcome.code == 2
-    assert "needs more than 1 convex pieces to be right within 4 mm" in outcome.err
-    assert "such as 8 mm, or more max_pieces" in outcome.err
+    assert "needs more than 1 convex pieces to be right within 8 mm" in outcome.err
+    assert "such as 16 mm, or more max_pieces" in outcome.err
 
 
 def test_what_is_no_mesh_is_one_sentence(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ A mesh whose hull is right within the bound is that hull, and so is each closed 
 (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware concavity and tree search",
 2022). Its threshold bounds no distance, and lowering it makes many pieces where few are needed: so each piece that lies
 outside the mesh by more than the bound is cut in two across the axis that helps most, until none does. Where that makes
-too many, neighbours whose hull is right are made one, and the bound is doubled, twice at most.
+too many, neighbours whose hull is right are made one, and the bound is doubled, three times at most.
 
 Invariants: the pieces hold every triangle of the mesh, and no point of their surfaces, tried every few millimetres, is
-farther outside the mesh than the bound. The same mesh has the same pieces; they are remembered on the disk.
+farther outside the mesh than the bound. The same mesh has the same pieces, unless CoACD ran out of
+time; they are remembered on the disk.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import combinations, compress
 from typing import Any
@@ -41,9 +43,10 @@ Array = npt.NDArray[np.float64]
 
 MAX_ERROR = 0.001  # metres by which a piece lies outside the mesh at most
 MAX_PIECES = 64  # pieces of a mesh at most
-_COARSEST = 4.0  # times the bound that is asked for, where that needs too many pieces
+_COARSEST = 8.0  # times the bound that is asked for, where that needs too many pieces
 _MOST_BEFORE = 4  # times as many pieces may there be before neighbours are merged
 _THRESHOLD = 0.05  # of CoACD, its default
+_MOST_OF_COACD = 8000  # triangles of a part that it cuts: more take minutes
 _COACD_SHARE = 0.35  # of the time that it gets: with parts that overlap it does not end
 _SPACING = 0.006  # metres between the points of a piece at which its distance is tried
 _WINDING = 0.5  # around a point inside a mesh the triangles wind once, around one outside not at all
@@ -72,7 +75,7 @@ def convex_pieces(
 
     Args:
         mesh: triangles, which need not be watertight.
-        max_error: metres by which a piece may lie outside the mesh; twice or four times as many, with a warning in the
+        max_error: metres by which a piece may lie outside the mesh; two to eight times as many, with a warning in the
             log, where that needs too many pieces.
         max_pieces: pieces at most.
         time_limit: seconds of processor time after which a mesh is given up.
@@ -86,7 +89,7 @@ def convex_pieces(
     cache, key = SceneCache.of_user(), key_of("pieces by parts", mesh.digest, max_error, max_pieces)
     found = cache.get(key) if cache else None
     if found is None:
-        pieces, bound = _pieces_of(mesh, max_error, max_pieces, _spent() + time_limit)
+        pieces, bound = _pieces_of(mesh, max_error, max_pieces, time_limit)
         scene = SceneGraph().add_frame("pieces", "world", shapes=[AttachedShape(piece) for piece in pieces])
         scene = scene.set_attributes("pieces", {"bound": bound})
         if cache:
@@ -111,14 +114,14 @@ def in_pieces(attached: AttachedShape, **limits: Any) -> tuple[AttachedShape, ..
     return (drawn, *(AttachedShape(part, pose, visual=False, friction=attached.friction) for part in pieces))
 
 
-def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) -> tuple[tuple[Shape, ...], float]:
+def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, time_limit: float) -> tuple[tuple[Shape, ...], float]:
     """Return the pieces of a mesh, and the metres within which they are right."""
     import trimesh
 
     if importlib.util.find_spec("coacd") is None:
         raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
-    bound = max_error
+    bound, deadline = max_error, _spent() + time_limit
     measure = _Error(mesh, whole.triangles, bound, deadline)
 
     def is_right(hull: Any) -> bool:
@@ -135,7 +138,9 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) 
         closed = [part for part in rest if part.is_watertight and part.volume > 0.0]
         if opened := [part for part in rest if not (part.is_watertight and part.volume > 0.0)]:
             closed.append(trimesh.util.concatenate(opened) if done or closed else whole)
-        pending = _first_cuts(closed, _COACD_SHARE * (deadline - _spent())) if closed else []
+        simple = [part for part in closed if len(part.faces) <= _MOST_OF_COACD]
+        pending = [hull for part in closed if len(part.faces) > _MOST_OF_COACD and (hull := _hull_of(part)) is not None]
+        pending += _first_cuts(simple, _COACD_SHARE * (deadline - _spent())) if simple else []
     while True:
         while pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
             hull = pending.pop()
@@ -190,22 +195,27 @@ def _spent() -> float:
 def _merged(hulls: list[Any], most: int, near: float, is_right: Callable[[Any], bool]) -> list[Any]:
     """Return hulls of which neighbours are made one, those first that add the least volume, until there are few."""
     import trimesh
+    from scipy.spatial import ConvexHull, QhullError
 
     pool, number = dict(enumerate(hulls)), len(hulls)
-    queue: list[tuple[float, int, int, Any]] = []
+    queue: list[tuple[float, int, int]] = []
 
     def offer(pairs: Iterable[tuple[int, int]]) -> None:
         for a, b in pairs:
             (low, high), (other_low, other_high) = pool[a].bounds, pool[b].bounds
             if np.all(low <= other_high + near) and np.all(other_low <= high + near):
-                hull = trimesh.convex.convex_hull(np.concatenate([pool[a].vertices, pool[b].vertices]))
-                heappush(queue, (round(hull.volume - pool[a].volume - pool[b].volume, 15), a, b, hull))
+                with suppress(QhullError):  # flat ones
+                    volume = ConvexHull(np.concatenate([pool[a].vertices, pool[b].vertices])).volume
+                    heappush(queue, (round(volume - pool[a].volume - pool[b].volume, 15), a, b))
 
     if len(pool) > most:
         offer(combinations(pool, 2))
     while queue and len(pool) > most:
-        _, a, b, hull = heappop(queue)
-        if a in pool and b in pool and is_right(hull):
+        _, a, b = heappop(queue)
+        if a not in pool or b not in pool:
+            continue
+        hull = trimesh.convex.convex_hull(np.concatenate([pool[a].vertices, pool[b].vertices]))
+        if is_right(hull):
             del pool[a], pool[b]
             pool[number] = hull
             offer([(other, number) for other in pool if other != number])
