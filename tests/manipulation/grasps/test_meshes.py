@@ -23,6 +23,7 @@ from tmkit.manipulation.actions.primitives import MotionBudget
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grip_faults
+from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
 from tmkit.motion import CollisionRules
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
@@ -80,7 +81,7 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(seed: int, co
     least = math.cos(math.atan(FRICTION)) - 1e-6
     for grasp in found[:: max(1, len(found) // 6)]:
         middle, axis = grasp.object_from_tool.translation, grasp.object_from_tool.rotation[:, 1]
-        assert PANDA.width_closed <= grasp.width <= PANDA.width_open - 0.008
+        assert PANDA.width_closed <= grasp.width <= PANDA.width_open - 2.0 * FINGER_CLEARANCE
         slopes, gaps = planes[:, :3] @ axis, -(planes[:, :3] @ middle + planes[:, 3])
         for sign in (1.0, -1.0):
             ahead = np.flatnonzero(sign * slopes > 1e-9)

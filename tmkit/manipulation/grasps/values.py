@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tmkit.spatial import Pose
 
-FINGER_CLEARANCE = 0.004
+FINGER_CLEARANCE = 0.0015
 """Metres that must be free on either side between an object and the open fingers."""
 
 
