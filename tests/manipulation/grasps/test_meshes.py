@@ -253,6 +253,17 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     assert placed.segments[-1].gripper["panda_finger_joint1"] < 0.03
 
 
+def test_a_heavy_object_is_sampled_more() -> None:
+    """Few grasps bear a heavy ring upright, so more are sampled; the first ones are those of a light one."""
+    found = []
+    for mass in (0.05, 10.0):
+        scene = with_object(PANDA_SCENE, *ring()).set_inertia("block", tk.graph.Inertia(mass, [0.0, 0.0, 0.0]))
+        found.append(grasps_of(scene, "block", manipulator=PANDA))
+    light, heavy = found
+    assert heavy[: len(light)] == light
+    assert len(heavy) > 2 * len(light)
+
+
 def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:
     """In a scene without the arm nothing reaches deeper into the hand than its fingers are long."""
     found = grasps(l_mesh(), scene=SceneGraph())

@@ -41,6 +41,7 @@ _HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is
 _SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
 _MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
 _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
+_ENOUGH, _ROUNDS = 24, 3  # grasps that hold an object upright, and how often it is sampled where there are fewer
 _NARROW_PAIRS = 24  # of those where the hand has room only when it is a little open
 
 
@@ -73,7 +74,12 @@ def grasps_of(
     if whole is not None and hand.is_whole and not hand.is_suction:
         inertia = scene.inertia(object)
         centre = centre_of_mass(scene, object) if inertia is None else np.asarray(inertia.center)
-        return tuple(_pinches(hand, whole, whole.pose.inverse().apply(centre), solids))
+        grasps = list[Grasp]()
+        for _ in range(_ROUNDS):  # of what is heavy for its handle few grasps hold
+            grasps += _pinches(hand, whole, whole.pose.inverse().apply(centre), solids)
+            if _held_upright(scene, object, grasps, manipulator) >= _ENOUGH:
+                break
+        return tuple(grasps)
     found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
     if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
         for number, solid in enumerate(solids, start=1):
@@ -136,6 +142,16 @@ def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipul
     return [
         replace(load, centre=tool_from_grasp.apply(load.centre)).largest_share() <= 1.0 for tool_from_grasp in inverses
     ]
+
+
+def _held_upright(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> int:
+    """Return how many grasps of an object hold it while its z axis points up."""
+    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
+    count = 0
+    for tool_from_object in (grasp.object_from_tool.inverse() for grasp in grasps):
+        held = replace(load, centre=tool_from_object.apply(load.centre))
+        count += held.share(tool_from_object.rotate([0.0, 0.0, -1.0]))[0] <= 1.0
+    return count
 
 
 class _Hand:
