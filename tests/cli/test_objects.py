@@ -123,5 +123,5 @@ def test_an_object_stands_where_the_hand_has_room(tmp_path: Path) -> None:
     assert inertia.matrix[2, 2] < max(inertia.matrix[0, 0], inertia.matrix[1, 1])
     outcome = tmkit(tmp_path, "object", "add", "disc180.stl", TMKIT_CACHE=str(tmp_path / "cache"))
     assert outcome.code == 2
-    assert "in none of its 2 stable poses there is room for a grasp: with +z up, all" in outcome.err
+    assert "in none of its 2 stable poses it can be taken from a table: with +z up, all" in outcome.err
     assert "grasps of 'disc180' collide with 'table'" in outcome.err

@@ -146,7 +146,7 @@ class _Object:
     def described(self, shapes: Sequence[AttachedShape]) -> tuple[SceneGraph, dict[str, Any]]:
         """Return the scene of the object in pieces, and what is to be said about it."""
         from tmkit.graph import Free
-        from tmkit.manipulation.grasps.sampling import grasps_of
+        from tmkit.manipulation.grasps.sampling import grasps_of, held_upright
         from tmkit.manipulation.placements.stable_faces import stable_faces
         from tmkit.motion.regions.surfaces import support_surfaces
         from tmkit.spatial import Pose
@@ -169,7 +169,10 @@ class _Object:
             if not grasps:
                 near = "at each pair of its opposite sides the hand meets it elsewhere, or its fingers slide off"
                 raise self._refused(solids, near)
-            reason = no_room_for_hand(world, q, _NAME, grasps=grasps, manipulator=arm, approach=_APPROACH)
+            held = held_upright(world, _NAME, grasps, arm)
+            reason = no_room_for_hand(world, q, _NAME, grasps=held, manipulator=arm, approach=_APPROACH)
+            if not held:
+                reason = f"none of its {len(grasps)} grasps bears its weight of {mass:.3g} kg: it would turn or slip"
             if reason is None:
                 return scene, {
                     "size in mm": self._size(solids),
@@ -177,11 +180,11 @@ class _Object:
                     "mass in kg": round(mass, 4),
                     "stable poses": [face.name for face in faces],
                     "stands with": face.name,
-                    f"grasps of {arm.name}": len(grasps),
+                    f"grasps of {arm.name}": len(held),
                 }
             reasons.append(f"with {face.name}, {reason.replace(_NAME, self.name)}")
         raise self._refused(
-            solids, f"in none of its {len(reasons)} stable poses there is room for a grasp: {reasons[0]}"
+            solids, f"in none of its {len(reasons)} stable poses it can be taken from a table: {reasons[0]}"
         )
 
     def _scene(self, shapes: Sequence[AttachedShape]) -> tuple[SceneGraph, float]:

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import cos, dot, norm, norms, product
+from tmkit._support.elementary import circle, cos, dot, norm, norms, product
 from tmkit.graph import Shape
 from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangle_areas, triangle_normals
 
 FRICTION = 0.5
 """Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
 
+_APPROACHES = 8  # directions around the line between two contacts
 _SAMPLES = 640  # points on the surface
 _ELSEWHERE, _APART = 12, 0.02  # pairs so many metres from all that are better
 _FLAT_PARTS = 24  # middles of flat parts among them
@@ -73,9 +74,13 @@ class SuctionPoint:
 
 
 def antipodal_pairs(
-    shape: Shape, *, centre: Vectors, widths: tuple[float, float], rng: np.random.Generator, friction: float = FRICTION
-) -> list[ContactPair]:
-    """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first."""
+    shape: Shape, *, centre: Vectors, widths: tuple[float, float], rng: np.random.Generator,
+    friction: float = FRICTION, depth: float = math.inf,
+) -> list[ContactPair]:  # fmt: skip
+    """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first.
+
+    Those come last that lie deeper in the mesh's hull than fingers of a ``depth`` in metres reach, from every side.
+    """
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []
@@ -83,13 +88,26 @@ def antipodal_pairs(
     points, inward = _samples(triangles, normals, rng)
     least = 1.0 / math.hypot(1.0, friction)  # the cosine of the friction cone's angle
     found = list(_pairs(triangles, normals, points, inward, widths, least))
-    size = norm(np.ptp(triangles.reshape(-1, 3), axis=0))
+    corners = np.unique(triangles.reshape(-1, 3), axis=0)
+    size = norm(np.ptp(corners, axis=0))
 
-    def badness(pair: ContactPair) -> tuple[float, float, float, float, float]:
+    def badness(pair: ContactPair) -> tuple[bool, float, float, float, float, float]:
         offset = norm(np.cross(pair.middle - centre, pair.axis)) / size
-        return (round(1.0 - pair.alignment + offset, 6), round(pair.width, 9), *np.round(pair.middle, 9).tolist())
+        above = np.einsum("ij,kj->ik", corners - pair.middle, -approaches(pair.axis)) if depth < size else np.zeros(1)
+        is_deep = float(np.min(np.max(above, axis=0))) > depth
+        badness = round(1.0 - pair.alignment + offset, 6)
+        return (is_deep, badness, round(pair.width, 9), *np.round(pair.middle, 9).tolist())
 
     return distinct_pairs(sorted(found, key=badness), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+
+
+def approaches(axis: Vectors) -> Vectors:
+    """Return directions (k, 3) from which a hand closes along an axis (3,), from above first."""
+    down = np.array([0.0, 0.0, -1.0]) if abs(axis[2]) < 0.9 else np.array([-1.0, 0.0, 0.0])
+    first = down - dot(down, axis) * axis
+    first /= norm(first)
+    turns = circle(2.0 * math.pi * np.arange(_APPROACHES) / _APPROACHES)
+    return turns[:, :1] * first + turns[:, 1:] * np.cross(axis, first)
 
 
 def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) -> list[ContactPair]:

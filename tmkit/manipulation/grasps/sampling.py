@@ -18,12 +18,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import circle, cos, dot, norm, norms, sin
+from tmkit._support.elementary import circle, dot, norms
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.holding import Load
-from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, distinct_pairs, suction_points
+from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, approaches, distinct_pairs, suction_points
 from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
@@ -36,7 +36,6 @@ from tmkit.spatial import Pose
 _RIM_POINTS = 8
 _RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies
 _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
-_APPROACHES = 8  # directions around the line between two contacts
 _HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
 _SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
 _MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
@@ -77,7 +76,7 @@ def grasps_of(
         grasps = list[Grasp]()
         for _ in range(_ROUNDS):  # of what is heavy for its handle few grasps hold
             grasps += _pinches(hand, whole, whole.pose.inverse().apply(centre), solids)
-            if _held_upright(scene, object, grasps, manipulator) >= _ENOUGH:
+            if len(held_upright(scene, object, grasps, manipulator)) >= _ENOUGH:
                 break
         return tuple(grasps)
     found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
@@ -144,14 +143,16 @@ def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipul
     ]
 
 
-def _held_upright(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> int:
-    """Return how many grasps of an object hold it while its z axis points up."""
-    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
-    count = 0
-    for tool_from_object in (grasp.object_from_tool.inverse() for grasp in grasps):
+def held_upright(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[Grasp]:
+    """Return the grasps that bear the weight of an object while its z axis points up."""
+    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
+
+    def share(tool_from_object: Pose) -> float:
         held = replace(load, centre=tool_from_object.apply(load.centre))
-        count += held.share(tool_from_object.rotate([0.0, 0.0, -1.0]))[0] <= 1.0
-    return count
+        return held.share(tool_from_object.rotate([0.0, 0.0, -1.0]))[0]
+
+    return [grasp for grasp in grasps if share(grasp.object_from_tool.inverse()) <= 1.0]
 
 
 class _Hand:
@@ -263,7 +264,7 @@ def _pinches(
     """
     arm = hand.manipulator
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
-    pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng)
+    pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth)
     made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
     named, usable = _usable(hand, solids, pairs, made, limit=_PAIRS)
     if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
@@ -295,15 +296,10 @@ def _usable(
 
 def _around(pair: ContactPair) -> Iterator[Grasp]:
     """Yield the grasps of a contact pair, in the mesh's frame: from eight sides, from above first, either way round."""
-    down = np.array([0.0, 0.0, -1.0]) if abs(pair.axis[2]) < 0.9 else np.array([-1.0, 0.0, 0.0])
-    first = down - dot(down, pair.axis) * pair.axis
-    first /= norm(first)
-    second = np.cross(pair.axis, first)
-    for k in range(_APPROACHES):
-        angle = 2.0 * math.pi * k / _APPROACHES
-        approach = cos(angle) * first + sin(angle) * second
+    found = approaches(pair.axis)
+    for k, approach in enumerate(found):
         for turn in (1.0, -1.0):
-            name = f"turned {math.degrees(angle):.0f} degrees{', turned over' if turn < 0 else ''}"
+            name = f"turned {360.0 * k / len(found):.0f} degrees{', turned over' if turn < 0 else ''}"
             yield Grasp(tool_pose(pair.middle, approach, turn * pair.axis), pair.width, name)
 
 
