@@ -253,6 +253,14 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     assert placed.segments[-1].gripper["panda_finger_joint1"] < 0.03
 
 
+def test_what_is_drawn_otherwise_is_held_by_its_pieces() -> None:
+    """A ring that is drawn as a small ball is held by the same wall."""
+    ball = AttachedShape(mesh_of(trimesh.creation.icosphere(radius=0.01)), collision=False)
+    found = grasps_of(with_object(PANDA_SCENE, ball, *ring()[1:]), "block", manipulator=PANDA)
+    assert len(found) > 20
+    assert all(0.029 < grasp.width < 0.034 for grasp in found)
+
+
 def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few grasps bear a heavy ring upright, so more are sampled; the first ones are those of a light one."""
     monkeypatch.setattr("tmkit.manipulation.grasps.sampling._ENOUGH", 100)

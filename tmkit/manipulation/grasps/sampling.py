@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import circle, dot, norms
 from tmkit.errors import SceneError
-from tmkit.graph import AttachedShape, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Mesh, SceneGraph, Shape
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, approaches, distinct_pairs, suction_points
@@ -195,12 +195,20 @@ class _Hand:
 
 
 def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]) -> AttachedShape | None:
-    """Return the mesh that is drawn where several hulls of meshes collide that fill the same box; None if none does."""
+    """Return the mesh that is drawn where hulls of meshes collide that fill the same box, else all of these as one.
+
+    None where no mesh is drawn alone, or other shapes collide.
+    """
     drawn = [part for part in shapes if part.visual and not part.collision and part.shape.kind == "mesh"]
-    if len(drawn) != 1 or any(part.shape.kind != "mesh" or part.level == "box" for part in solids):
+    if not drawn or any(part.shape.kind != "mesh" or part.level == "box" for part in solids):
         return None
     corners = [np.array(_bounds(parts)) for parts in (drawn, solids)]
-    return drawn[0] if np.max(np.abs(corners[0] - corners[1])) <= _SAME_BOX else None
+    if len(drawn) == 1 and np.max(np.abs(corners[0] - corners[1])) <= _SAME_BOX:
+        return drawn[0]
+    points = [part.pose.apply(part.shape.vertices) for part in solids]
+    starts = np.cumsum([0, *map(len, points[:-1])])
+    faces = [np.asarray(part.shape.faces) + start for part, start in zip(solids, starts, strict=True)]
+    return AttachedShape(Mesh(np.concatenate(points), np.concatenate(faces)))
 
 
 def _moved(grasp: Grasp, pose: Pose) -> Grasp:
