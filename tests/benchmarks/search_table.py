@@ -81,19 +81,21 @@ def problems_of(folder: Path, scene: tk.SceneGraph, arm: Any, count: int) -> Ite
 
 
 class Vamp:
-    """vamp's planner for the Panda, whose samples are the same for each problem."""
+    """vamp's planner for the Panda, whose samples are the same for each problem.
 
-    name = "vamp"
+    Its memory for all samples that it may draw is allocated at each call: with its own settings for 1,000,000, or for
+    50,000, as many as our default iterations.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, samples: int | None = None) -> None:
         import vamp  # type: ignore[import-not-found]
 
         self._vamp = vamp
+        self.name = "vamp" if samples is None else f"vamp, {samples} samples"
         made = vamp.configure_robot_and_planner_with_kwargs("panda", "rrtc")
         self._robot, self._plan, self._settings, self._simplify = made
-        self._settings.max_iterations = self._settings.max_samples = (
-            50_000  # as ours; its memory is allocated each time
-        )
+        if samples is not None:
+            self._settings.max_iterations = self._settings.max_samples = samples
 
     def of(self, problem: MotionProblem, name: str) -> Callable[[bool], Any]:
         """Return its search of full configurations (k, n_joints)."""
@@ -157,7 +159,7 @@ class Ompl:
         return found
 
 
-def measure(name: str, problems: list[MotionProblem], peer: Any, rounds: int) -> tuple[dict[str, Runs], int]:
+def measure(name: str, problems: list[MotionProblem], peers: list[Any], rounds: int) -> tuple[dict[str, Runs], int]:
     """Run all on the problems of a set; also return how many have valid ends."""
     runs: dict[str, Runs] = {}
     count = 0
@@ -172,15 +174,17 @@ def measure(name: str, problems: list[MotionProblem], peer: Any, rounds: int) ->
             continue
         count += 1
         solves: dict[str, Callable[[], Any]] = {label: partial(ours, options) for label, options in OURS.items()}
-        if peer is not None:
+        owner: dict[str, Any] = {}
+        for peer in peers:
             plan = peer.of(problem, name)
             solves |= {peer.name: partial(plan, False), f"{peer.name}, simplified": partial(plan, True)}
+            owner |= dict.fromkeys((peer.name, f"{peer.name}, simplified"), peer)
         for (label, solve), seconds in zip(solves.items(), best_times(list(solves.values()), rounds), strict=True):
             one, found = runs.setdefault(label, Runs()), solve()
             if label in OURS:
                 found = found.path if found.status is PathStatus.SOLVED else None
             elif found is not None:
-                found = peer.path(found, problem)
+                found = owner[label].path(found, problem)
             if found is None:
                 print(f"{name}: {label} finds no path from {problem.start.tolist()}", file=sys.stderr)
                 continue
@@ -190,18 +194,18 @@ def measure(name: str, problems: list[MotionProblem], peer: Any, rounds: int) ->
     return runs, count
 
 
-def rows_of(name: str, runs: dict[str, Runs], count: int, peer: str) -> Iterator[list[str]]:
+def rows_of(name: str, runs: dict[str, Runs], count: int, peers: list[str]) -> Iterator[list[str]]:
     """The rows of a set in the table."""
     for label, one in runs.items():
         if not one.seconds:
             continue
-        beside = runs.get(f"{peer}, simplified" if "simplified" in label else peer)
         times = one.spread()
-        ratios = (
-            [f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True)] if beside and label in OURS else []
-        )
+        ratios = []
+        for peer in peers if label in OURS else []:
+            beside = runs[f"{peer}, simplified" if "simplified" in label else peer]
+            ratios.append(" / ".join(f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True)))
         yield [
-            name, label, " / ".join(f"{value:.2f}" for value in times), " / ".join(ratios),
+            name, label, " / ".join(f"{value:.2f}" for value in times), "; ".join(ratios),
             f"{len(one.seconds)} of {count}", f"{one.valid} of {len(one.seconds)}",
             f"{statistics.fmean(one.lengths):.2f}",
         ]  # fmt: skip
@@ -222,14 +226,16 @@ def main() -> None:
     rows: list[list[str]] = []
     for robot in arguments.robots.split(","):
         is_panda = robot == "panda"
-        peer = None if chosen == "none" else Ompl() if chosen == "ompl" else Vamp() if is_panda else None
+        peers: list[Any] = [] if chosen == "none" else [Ompl()] if chosen == "ompl" else []
+        if chosen == "vamp" and is_panda:
+            peers = [Vamp(), Vamp(50_000)]
         scene, arm = robot_of(robot, arguments.resources)
         for folder in sorted((arguments.resources / robot / "problems").iterdir()):
             name = folder.name if not is_panda else folder.name.removesuffix("_panda")
             if name.startswith(tuple(arguments.sets.split(","))):
                 problems = list(problems_of(folder, scene, arm, arguments.problems))
-                runs, count = measure(name, problems, peer, arguments.rounds)
-                rows += rows_of(name, runs, count, peer.name if peer else "")
+                runs, count = measure(name, problems, peers, arguments.rounds)
+                rows += rows_of(name, runs, count, [peer.name for peer in peers])
                 print(*map(" | ".join, rows[-len(runs) :]), sep="\n", file=sys.stderr, flush=True)
     head = ["set", "by", "median / 95 % ms", "ratio", "solved", "valid", "length"]
     text = "\n".join([HEAD, "", *table(head, rows)]) + "\n"
@@ -244,10 +250,10 @@ HEAD = """# Path search on MotionBenchMaker
 CPU times of calls from Python on one core, the best of four rounds in which the planners take turns; made by
 `python tests/benchmarks/search_table.py RESOURCES`, where RESOURCES is the folder `resources` of the source
 distribution of vamp-planner 0.6.4, which vamp was built from. vamp allocates memory for all samples that it may draw at
-each call: here 50,000, as many as our default iterations (with its own default, 1,000,000, it takes 0.3 ms more).
-*Ratio*: to vamp in the same run. *Solved*: of the problems whose ends are valid by our geometry. *Valid*: what
-`recheck_path` says of the paths at 0.003 rad and 1 mm of tool travel, by the hulls of our Panda; vamp's robot is 40
-spheres. Lengths are means, in radians."""
+each call: with its own settings for 1,000,000, and in the rows that say so for 50,000, as many as our default
+iterations. *Ratio*: to vamp with its own settings; to vamp with less memory.
+*Solved*: of the problems whose ends are valid by our geometry. *Valid*: what `recheck_path` says of the paths at 0.003
+rad and 1 mm of tool travel, by the hulls of our Panda; vamp's robot is 40 spheres. Lengths are means, in radians."""
 
 
 if __name__ == "__main__":

@@ -74,27 +74,50 @@ template <class Answer> auto ask(const CollisionWorld& world, const ArrayArgumen
     return without_gil([&](const auto&) { return std::invoke(answer, world, q.data()); });
 }
 
-// What answer(world, q) says of each row of an (m, n_joints) argument; it does not depend on the number of threads.
+// The rows of an (m, n_joints) argument.
+struct Rows {
+    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads)
+        : values(read_matrix(argument, "qs", world.joint_count())), columns(world.joint_count()),
+          count(columns == 0 ? nb::len(argument.value) : values.size() / columns) {
+        if (threads < 1)
+            throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads)
+                .with({{"value", threads}});
+    }
+    const double* at(std::size_t row) const { return values.data() + row * columns; }
+
+    std::vector<double> values;
+    std::size_t columns, count;
+};
+
+// What answer(world, q) says of each row; it does not depend on the number of threads.
 template <class Answer>
 auto answers_of(const CollisionWorld& world, const ArrayArgument& argument, int threads, Answer&& answer) {
-    const std::vector<double> rows = read_matrix(argument, "qs", world.joint_count());
-    const std::size_t columns = world.joint_count();
-    if (threads < 1)
-        throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads).with({{"value", threads}});
-    std::vector<std::invoke_result_t<Answer, const CollisionWorld&, const double*>> answers(
-        columns == 0 ? nb::len(argument.value) : rows.size() / columns);
+    const Rows rows(world, argument, threads);
+    std::vector<std::invoke_result_t<Answer, const CollisionWorld&, const double*>> answers(rows.count);
     return without_gil([&](const auto& interrupted) {
         for_each_row(answers.size(), threads, interrupted,
-                     [&](std::size_t row) { answers[row] = std::invoke(answer, world, rows.data() + row * columns); });
+                     [&](std::size_t row) { answers[row] = std::invoke(answer, world, rows.at(row)); });
         return std::move(answers);
     });
 }
 
 nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument,
                                                       int threads) {
-    auto* answers = new std::vector<char>(answers_of(
-        world, argument, threads, [](const CollisionWorld& w, const double* q) -> char { return w.in_collision(q); }));
+    const Rows rows(world, argument, threads);
+    auto* answers = new std::vector<char>(rows.count);
     nb::capsule owner(answers, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
+    constexpr std::size_t together = CollisionView::together;
+    without_gil([&](const auto& interrupted) {
+        for_each_row((rows.count + together - 1) / together, threads, interrupted, [&](std::size_t block) {
+            const std::size_t first = block * together, count = std::min(together, rows.count - first);
+            std::array<const double*, together> q{};
+            std::array<bool, together> found{};
+            for (std::size_t i = 0; i < count; ++i) q[i] = rows.at(first + i);
+            world.in_collisions(q.data(), static_cast<int>(count), found.data());
+            std::copy_n(found.begin(), count, answers->begin() + static_cast<std::ptrdiff_t>(first));
+        });
+        return 0;
+    });
     return {reinterpret_cast<const bool*>(answers->data()), {answers->size()}, owner};
 }
 

@@ -4,6 +4,7 @@
 // margin; a CollisionView adds what is known when only some joints move. Frames between two moving joints are welded
 // into *links*; what stands still is in a tree of axis-aligned boxes, in which moving shapes are looked up, and moving
 // shapes meet by a list. What the boxes leave over goes through a separating-axis test, and only then to coal's GJK.
+// Where many configurations are asked for, eight of them go through the first two together (src/collision/lanes.hpp).
 //
 // Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` the box around it in its
 // own axes. A point cloud and a height field are themselves at `exact` and `hull`, and boxes at `box`. All other shapes
@@ -87,10 +88,17 @@ public:
 
     // `q` is a full configuration of which only the moving entries are read. The first pair in contact, or none.
     FramePair find_collision(const double* q, Scratch& scratch) const;
+    // Looks at up to `together` configurations at once; find_ahead() then says of each, by its number, some pair in
+    // contact, or none. Other questions may come between.
+    static constexpr std::size_t together = 8;
+    void look_ahead(const double* const* q, int count, Scratch& scratch) const;
+    FramePair find_ahead(const double* q, int number, Scratch& scratch) const;
 
     // A pair that is not proved to keep its margin on the straight motion between two free configurations; none when
-    // the motion is free. Adds to the checks.
-    FramePair find_unproved(const double* q0, const double* q1, Scratch& scratch, std::int64_t& checks) const;
+    // the motion is free. With a resolution the motion is free where it is proved, or where places so far apart are.
+    // Adds to the checks.
+    FramePair find_unproved(const double* q0, const double* q1, Scratch& scratch, std::int64_t& checks,
+                            double resolution = 0.0) const;
 
     const Model& model() const { return *model_; }
 
@@ -105,6 +113,7 @@ public:
     Scratch(Scratch&&) noexcept;
     ~Scratch();
     struct Data;
+    struct Lanes;
     Data& data() { return *data_; }
     const Data& data() const { return *data_; }
 
@@ -146,6 +155,8 @@ public:
     // The first checked pair in contact at q (all entries are read), or none.
     FramePair find_collision(const double* q) const;
     bool in_collision(const double* q) const { return static_cast<bool>(find_collision(q)); }
+    // Whether each of at most CollisionView::together configurations is in collision.
+    void in_collisions(const double* const* q, int count, bool* found) const;
     std::vector<Contact> contacts(const double* q) const;
     std::optional<Contact> nearest(const double* q) const;
     // The contact of one pair at q, whatever its distance.

@@ -6,8 +6,8 @@
 // dropping points and cutting corners. Iterations decide and a clock only stops, so a seed gives one path.
 //
 // Checks. The start is checked whole, everything else through a view that holds only the pairs that the moving joints
-// can change. Motions are proved free (collision/swept_motion.cpp); cuts, which mostly collide, are first sampled
-// coarsely. Without proofs, motions are sampled by halving, at steps of at most `resolution` of any moving joint.
+// can change. Motions are proved free (collision/swept_motion.cpp). Without proofs, a motion is free where it is proved
+// or, where it is not, places at steps of at most `resolution` of any moving joint are.
 //
 // Constraints. With path constraints, samples and the steps of the trees are projected, edges are as many straight
 // pieces as keep the constraints, and cuts count only where they are shorter; see search/path_checker.hpp. Each goal of

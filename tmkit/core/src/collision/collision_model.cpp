@@ -1,5 +1,6 @@
 // The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
 #include "collision/collision_model.hpp"
+#include "collision/lane_pairs.hpp"
 
 #include <algorithm>
 #include <cmath>

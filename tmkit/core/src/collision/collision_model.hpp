@@ -2,8 +2,8 @@
 // view.
 #pragma once
 
-#include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -34,6 +34,7 @@ struct WarmStart {
     std::int32_t a = -1, b = -1;
     coal::Vec3s ray = coal::Vec3s::Zero();
     coal::support_func_guess_t hint = coal::support_func_guess_t::Zero();
+    float direction[3]{};  // the ray in the axes of the second, of length 1; or zero
 };
 // At most the margin where they are in contact, above the limit where they are farther apart, else between the two;
 // then the ray separates convex shapes by so much, in the axes of the first.
@@ -203,39 +204,13 @@ private:
     void build_pairs();
 };
 
-// What a motion is proved in; see swept_motion.cpp.
-struct NearPair {
-    CollisionView::Model::Candidate pair;
-    std::int32_t link;  // that carries both
-};
-struct SweptInterval {
-    double middle, half;      // of the motion
-    std::size_t first, last;  // pairs that may meet in it
-};
-struct SweptRoom {
-    struct Twist {  // at the root's origin
-        coal::Vec3s linear = coal::Vec3s::Zero(), angular = coal::Vec3s::Zero();
-    };
-    struct Bound {
-        double most = 0.0, rest = 0.0;  // metres: in all, beyond the first order
-    };
-    std::vector<double> q;
-    std::vector<Bound> bounds;         // by moving item, of half of the motion
-    std::vector<std::uint8_t> placed;  // by moving item, in the present interval
-    std::vector<double> reach;         // of its points there, by moving item that is placed
-    std::array<WarmStart, 512> warm;   // of the pairs looked at last
-    std::vector<Twist> twists;         // by link, after that of the root
-    std::vector<NearPair> near;
-    std::vector<SweptInterval> intervals;
-};
-
 struct CollisionView::Scratch::Data {
     std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
     std::vector<Bounds> shape_bounds;
     std::vector<coal::Transform3s> own_pose;  // by item that a moved world keeps apart; see moved_parts.hpp
     std::vector<Bounds> own_bounds;
     NarrowPhaseRoom narrow;
-    SweptRoom swept;
+    std::unique_ptr<Lanes> lanes;  // made when needed; see lane_pairs.hpp
 };
 
 inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "collision/convex_hull.hpp"
 
@@ -124,6 +125,51 @@ void fill(CoalStructure& structure, const Shape& shape, CollisionLevel level) {
     structure.half = 0.5 * (box.max_ - box.min_);
 }
 
+// The radius of the largest ball about a point that is within a hull; negative outside.
+double depth_of(const coal::Convex<coal::Triangle>& hull, const coal::Vec3s& center) {
+    double least = std::numeric_limits<double>::infinity();
+    const std::vector<coal::Vec3s>& points = *hull.points;
+    for (const coal::Triangle& face : *hull.polygons) {
+        const coal::Vec3s &p = points[face[0]], normal = (points[face[1]] - p).cross(points[face[2]] - p);
+        if (!normal.isZero(1e-14)) least = std::min(least, normal.dot(p - center) / normal.norm());
+    }
+    return least;
+}
+
+// Points that enclose the solid: those of a hull or of the axis of a ball or capsule, else the corners of its box; and
+// a ball within it.
+void enclose(CoalStructure& structure, const Shape& shape) {
+    std::vector<coal::Vec3s> points;
+    const auto* hull = dynamic_cast<const coal::Convex<coal::Triangle>*>(structure.geometry.get());
+    const std::vector<double>& d = shape.dimensions();
+    const coal::Vec3s &center = structure.center, &half = structure.half;
+    const bool is_round = shape.kind() == ShapeKind::sphere || shape.kind() == ShapeKind::capsule;
+    if (hull) points.assign(hull->points->begin(), hull->points->begin() + hull->num_points);
+    else if (structure.kind == SolidKind::plane) points = {center};
+    else if (is_round)
+        for (const double side : {-0.5, 0.5})
+            points.push_back(center + coal::Vec3s(0.0, 0.0, shape.kind() == ShapeKind::capsule ? side * d[1] : 0.0));
+    else
+        for (int corner = 0; corner < 8; ++corner)
+            points.push_back(center + half.cwiseProduct(coal::Vec3s(corner & 1 ? 1.0 : -1.0, corner & 2 ? 1.0 : -1.0,
+                                                                    corner & 4 ? 1.0 : -1.0)));
+    for (const coal::Vec3s& point : points)
+        for (int k = 0; k < 3; ++k) structure.points.push_back(static_cast<float>(point[k] - center[k]));
+    if (is_round) structure.radius = d[0];
+    if (structure.kind != SolidKind::convex || shape.kind() == ShapeKind::cone) return;
+    structure.axis = static_cast<std::int32_t>(longest_side(Bounds(-half, half)));
+    const double thin = half.minCoeff(), long_half = half[structure.axis];
+    const double middle = half.sum() - thin - long_half;
+    for (const double side : {0.0, -1.0, 1.0}) {
+        const double offset = side * (long_half - (hull ? middle : thin));
+        coal::Vec3s at = center;
+        at[structure.axis] += offset;
+        const double radius = hull ? depth_of(*hull, at) : thin;
+        if (radius > 0.0 && (side == 0.0 || std::abs(offset) > 0.3 * thin))
+            structure.balls.emplace_back(offset, radius);
+    }
+}
+
 const CoalStructure& find_structure(const Shape& shape, CollisionLevel level) {
     const auto build = [level](const Shape& from) -> std::unique_ptr<CollisionStructure> {
         auto structure = std::make_unique<CoalStructure>();
@@ -132,6 +178,7 @@ const CoalStructure& find_structure(const Shape& shape, CollisionLevel level) {
         structure->half.setZero();
         try {
             fill(*structure, from, level);
+            enclose(*structure, from);
         } catch (const Error& error) {  // kept, so that it need not be found out again
             structure->failure = error;
         }

@@ -113,6 +113,12 @@ public:
     std::unique_ptr<Pieces> pieces;
     Vector3 offset{};  // of the geometry's origin in the shape's axes
     coal::Vec3s center, half;
+    // Points about the centre, x, y, z of each, whose hull grown by the radius encloses all; see lanes.hpp.
+    std::vector<float> points;
+    double radius = 0.0;
+    // Up to three balls within, by offset from the centre along the longest axis of the box, and radius.
+    std::int32_t axis = 0;
+    std::vector<std::pair<double, double>> balls;
     std::optional<Error> failure;
 
     Solid solid() const { return {kind, geometry.get(), this, nullptr, center, half}; }

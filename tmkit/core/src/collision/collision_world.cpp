@@ -242,6 +242,19 @@ FramePair CollisionWorld::find_collision(const double* q) const {
     return find_variable(q, *scratch);
 }
 
+void CollisionWorld::in_collisions(const double* const* q, int count, bool* found) const {
+    if (constant_collision()) {
+        std::fill_n(found, count, true);
+        return;
+    }
+    Borrowed scratch(*state_->base);
+    const CollisionView& view = state_->base->view;
+    if (!state_->parts) view.look_ahead(q, count, *scratch);
+    for (int i = 0; i < count; ++i)
+        found[i] =
+            static_cast<bool>(state_->parts ? find_variable(q[i], *scratch) : view.find_ahead(q[i], i, *scratch));
+}
+
 std::vector<Contact> CollisionWorld::contacts(const double* q) const {
     std::vector<Contact> all;
     PlacedBase at(*state_->base, q);

@@ -3,185 +3,217 @@
 // A pair of shapes keeps its margin in an interval of a motion when their distance in its middle exceeds the margin by
 // more than they can come nearer on the way to its ends. To first order that is what their points move along the
 // direction that separates them, by the twists of their links; beyond it a bound of the points' accelerations serves.
-// What is not proved is halved, with the pairs that are left; most are gone at once. After Schwarzer, Saha and Latombe,
-// "Exact collision checking of robot paths" (WAFR 2002), with distances that are measured only as far as they matter.
+// What is not proved is divided, with the pairs that are left; most are gone at once. After Schwarzer, Saha and
+// Latombe, "Exact collision checking of robot paths" (WAFR 2002), with distances that are measured only as far as they
+// matter. Eight intervals are looked at together (lanes.hpp): a direction that separates a pair in one mostly does in
+// others.
 #include <algorithm>
 #include <cmath>
 
-#include "collision/collision_model.hpp"
+#include "collision/lane_pairs.hpp"
 
 namespace tmkit {
 namespace {
 
-using Model = CollisionView::Model;
-using Data = CollisionView::Scratch::Data;
-using coal::Vec3s;
-
 // Of intervals, in radians or metres of the joint that moves most: where halving begins and ends. Beside an end of the
 // motion, which may be about to touch, the middles of the finest intervals need only be free.
-constexpr double coarsest = 0.1, finest = 1e-4, end_zone = 16.0 * finest;
+constexpr double coarsest = 0.05, finest = 1e-4, end_zone = 16.0 * finest;
 constexpr double tolerance = 2e-6;  // metres, of GJK
 constexpr double unbounded = 1e100;
 
-class SweptMotion {
+class SweptMotion : LanePairs {
 public:
-    SweptMotion(const Model& model, Data& data, const double* q0, const double* q1)
-        : model_(model), data_(data), room_(data.swept), q0_(q0), q1_(q1) {
+    SweptMotion(const Model& model, Data& data, const double* q0, const double* q1, double resolution)
+        : LanePairs(model, data), batches_(data.lanes->batches), q_(q0, q0 + model.rules->layout->joint_count()),
+          q0_(q0), q1_(q1), resolution_(resolution) {
         for (const Model::Link& link : model.links)
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
-        room_.q.resize(model.rules->layout->joint_count());
-        room_.bounds.resize(model.moving_count);
-        room_.reach.resize(model.moving_count);
-        room_.twists.resize(model.links.size() + 1);
-        room_.near.clear();
-        room_.intervals.clear();
+        batches_.clear();
+        for (std::int32_t i = 0; i < model.moving_count; ++i) room_.solids[i].rest = static_cast<float>(bend(i));
     }
 
     FramePair find(std::int64_t& checks) {
-        select();
-        const auto parts = room_.near.empty() ? 0 : static_cast<int>(std::ceil(span_ / coarsest));
-        for (int i = 0; i < parts; ++i)
-            room_.intervals.push_back({(i + 0.5) / parts, 0.5 / parts, 0, room_.near.size()});
-        for (std::size_t i = 0; i < room_.intervals.size(); ++i, ++checks)
-            if (const FramePair pair = halve(room_.intervals[i])) return pair;
+        const auto parts = std::max(1, static_cast<int>(std::ceil(span_ / coarsest)));
+        const int count = (parts + lanes::width - 1) / lanes::width;
+        for (int k = 0; k < count; ++k) {
+            const int begin = k * parts / count, end = (k + 1) * parts / count;
+            double middles[lanes::width];
+            for (int i = begin; i < end; ++i) middles[i - begin] = (i + 0.5) / parts;
+            add_batch(middles, end - begin, 0.5 / parts, 0, none);
+        }
+        for (std::size_t i = 0; i < batches_.size(); ++i) {
+            checks += std::popcount(batches_[i].used);
+            if (const FramePair pair = check(i)) return pair;
+        }
         return {};
     }
 
 private:
-    // Pairs that may meet anywhere on the way.
-    void select() {
-        place(0.5, 0.5);
-        const CollisionWorld::Rules& rules = *model_.rules;
-        for (std::int32_t a = 0; a < model_.moving_count; ++a) {
-            const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * rules.object_count();
-            put(a);
-            room_.bounds[a] = bound_of(a);
-            const Bounds query = inflated(data_.shape_bounds[a], rules.largest_margin + room_.bounds[a].most);
-            model_.tree.visit(query, [&](std::int32_t still) {
-                const std::int32_t b = model_.moving_count + still;
-                if (const MarginClass margin = of_object[model_.item(b).object])
-                    room_.near.push_back({{a, b, rules.margins[margin]}, -1});
-                return false;
-            });
-        }
-        for (const auto& [a, b, margin] : model_.moving_pairs)
-            if (boxes_meet({a, b, rules.margins[margin]}, room_.bounds[a].most + room_.bounds[b].most))
-                room_.near.push_back({{a, b, rules.margins[margin]}, model_.common_link(a, b)});
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    void add_batch(const double* middles, int count, double half, std::size_t first, std::size_t last) {
+        SweptBatch batch{{}, half, (1u << count) - 1, first, last};
+        for (int i = 0; i < lanes::width; ++i) batch.middle[i] = static_cast<float>(middles[std::min(i, count - 1)]);
+        batches_.push_back(batch);
     }
 
-    // The pair that collides in the middle of an interval, or is not proved where it is the finest; pairs that are left
-    // over go to its halves.
-    FramePair halve(const SweptInterval now) {
-        place(now.middle, now.half);
-        const std::size_t kept = room_.near.size();
-        for (std::size_t i = now.first; i < now.last; ++i) {
+    // The pair that collides in the middle of an interval of a batch, or is not proved where it is the finest; what is
+    // left over goes to its parts.
+    FramePair check(std::size_t number) {
+        const SweptBatch now = batches_[number];
+        const bool is_finest = 2.0 * now.half * span_ <= std::max(finest, resolution_);
+        // The middles are rounded. Of a motion that is only sampled the finest intervals are points.
+        half_ = is_finest && resolution_ > 0.0 ? 0.0 : now.half + 1.2e-7;
+        for (std::size_t i = 0; i < model_.links.size(); ++i) {
+            const Model::Link& link = model_.links[i];
+            const auto by = static_cast<float>(change(link));
+            room_.joints[i] = {lane_value(link, q0_) + now.middle * by,
+                               lanes::Floats{} + static_cast<float>(half_) * by};
+        }
+        place_lanes(half_);
+        const std::size_t first = room_.near.size();
+        FramePair found;
+        const auto hit = [&](const Model::Candidate& pair, unsigned) {
+            found = model_.frames(pair);
+            return true;
+        };
+        if (now.last == none) meet_all(now.used, hit);
+        for (std::size_t i = now.first; i < now.last && now.last != none && !found; ++i) {
             const NearPair near = room_.near[i];
-            const auto& [a, b, margin] = near.pair;
-            put(a);
-            put(b);
-            const double limit = margin + (near.link < 0 ? room_.reach[a] : reach(near, nullptr));
-            if (!boxes_meet(near.pair, limit - margin)) continue;
-            WarmStart& warm = room_.warm[static_cast<std::size_t>(61 * a + b) % room_.warm.size()];
-            if (warm.a != a || warm.b != b) warm = {a, b};
-            const double distance =
-                distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, limit, warm, data_);
-            if (distance <= margin) return model_.frames(near.pair);
-            if (distance > limit) continue;
-            const Vec3s direction = data_.shape_pose[a].getRotation() * warm.ray.normalized();
-            if (warm.ray.isZero(1e-6) || distance <= margin + reach(near, &direction)) room_.near.push_back(near);
+            if (meet(near.pair, near.link, near.waiting)) hit(near.pair, 0);
         }
-        if (room_.near.size() == kept) return {};
-        if (2.0 * now.half * span_ <= finest) {
-            const bool at_end = std::min(now.middle, 1.0 - now.middle) * span_ < end_zone;
-            return at_end ? FramePair{} : model_.frames(room_.near[kept].pair);
+        for (int lane = 0; lane < lanes::width && !found; ++lane) found = check_lane(now, lane, first, is_finest);
+        return found ? found : divide(now, first, is_finest);
+    }
+
+    // Pairs whose boxes meet in the middle are measured there; the others need shorter intervals.
+    FramePair check_lane(const SweptBatch& now, int lane, std::size_t first, bool is_finest) {
+        const unsigned bit = 1u << lane;
+        bool is_placed = false;
+        for (std::size_t i = first; i < room_.near.size(); ++i) {
+            NearPair& near = room_.near[i];
+            if (!(near.waiting & bit)) continue;
+            near.waiting &= ~bit;
+            if (!is_finest && !(near.middle & bit)) {
+                near.open |= bit;
+                continue;
+            }
+            if (!is_placed) place(static_cast<double>(now.middle[lane]));
+            is_placed = true;
+            if (measure(near, lane)) return model_.frames(near.pair);
         }
-        for (const double side : {-0.5, 0.5})
-            room_.intervals.push_back({now.middle + side * now.half, 0.5 * now.half, kept, room_.near.size()});
         return {};
     }
 
-    // Puts the links at a place of the motion, with the twists that take them to the end of half an interval.
-    void place(double fraction, double half) {
-        half_ = half;
+    // Whether a pair collides in a lane, where the links are.
+    bool measure(NearPair& near, int lane) {
+        const auto& [a, b, margin] = near.pair;
+        put(a);
+        put(b);
+        // What single precision does to a movement is a share of what it does to a place.
+        const double least = margin + tolerance + static_cast<double>(slack_) * half_ * span_;
+        const double limit = least + reach(near, lane, nullptr);
+        WarmStart& warm = warm_of(a, b);
+        const double distance =
+            distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, limit, warm, data_);
+        if (distance <= margin) return true;
+        const float* direction = warm.ray.isZero(1e-6) ? nullptr : separate(near, warm.ray);
+        if (distance <= limit && (!direction || distance <= least + reach(near, lane, direction)))
+            near.open |= 1u << lane;
+        return false;
+    }
+
+    // What is open goes to parts of its intervals, which fill the lanes of one batch or two.
+    FramePair divide(const SweptBatch& now, std::size_t first, bool is_finest) {
+        unsigned open = 0;
+        std::size_t last = first;
+        for (std::size_t i = first; i < room_.near.size(); ++i)
+            if (room_.near[i].open) {
+                open |= room_.near[i].open;
+                room_.near[last++] = room_.near[i];
+            }
+        room_.near.resize(last);
+        if (is_finest) return judge(now, first, open);
+        const int parts = std::max(2, lanes::width / static_cast<int>(std::bit_ceil(unsigned(std::popcount(open)))));
+        while (open) {
+            double middles[lanes::width];
+            unsigned lane_of[lanes::width];
+            int count = 0;
+            for (unsigned lane = 0; lane < lanes::width && count + parts <= lanes::width; ++lane) {
+                if (!(open >> lane & 1)) continue;
+                open &= ~(1u << lane);
+                for (int k = 0; k < parts; ++k, ++count) {
+                    middles[count] = static_cast<double>(now.middle[lane]) + now.half * ((2.0 * k + 1.0) / parts - 1.0);
+                    lane_of[count] = lane;
+                }
+            }
+            const std::size_t begin = room_.near.size();
+            for (std::size_t i = first; i < last; ++i) {
+                NearPair near = room_.near[i];
+                near.waiting = 0;
+                for (int k = 0; k < count; ++k) near.waiting |= (near.open >> lane_of[k] & 1u) << k;
+                near.open = 0;
+                if (near.waiting) room_.near.push_back(near);
+            }
+            add_batch(middles, count, now.half / parts, begin, room_.near.size());
+        }
+        return {};
+    }
+
+    // What is open in the finest intervals is free where it is only sampled, and beside the ends.
+    FramePair judge(const SweptBatch& now, std::size_t first, unsigned open) {
+        for (int lane = 0; lane < lanes::width && resolution_ == 0.0; ++lane) {
+            const double middle = now.middle[lane];
+            if (!(open >> lane & 1) || std::min(middle, 1.0 - middle) * span_ < end_zone) continue;
+            for (std::size_t i = first; i < room_.near.size(); ++i)
+                if (room_.near[i].open >> lane & 1) return model_.frames(room_.near[i].pair);
+        }
+        return {};
+    }
+
+    // Puts the links at a place of the motion.
+    void place(double fraction) {
         for (const Model::Link& link : model_.links) {
             const auto i = static_cast<std::size_t>(link.q_index);
-            room_.q[i] = q0_[i] + fraction * (q1_[i] - q0_[i]);
+            q_[i] = q0_[i] + fraction * (q1_[i] - q0_[i]);
         }
-        model_.place_links(room_.q.data(), data_);
-        room_.placed.assign(model_.moving_count, 0);
-        for (std::size_t i = 0; i < model_.links.size(); ++i) {
-            const Model::Link& link = model_.links[i];
-            const Vec3s turn = half * change(link) * data_.link_pose[i].getRotation().col(2);
-            SweptRoom::Twist& twist = room_.twists[i + 1] = room_.twists[link.parent + 1];
-            twist.linear += link.prismatic ? turn : data_.link_pose[i].getTranslation().cross(turn);
-            if (!link.prismatic) twist.angular += turn;
-        }
+        next_lane(q_.data());
     }
     double change(const Model::Link& link) const { return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]); }
 
-    // Places a moving item, once in each interval.
-    void put(std::int32_t item) {
-        if (item >= model_.moving_count || room_.placed[item]++) return;
-        model_.place_item(item, data_);
-        room_.reach[item] = reach({{item, model_.moving_count, 0.0}, -1}, nullptr);
-    }
-    Vec3s center(std::int32_t item) const { return data_.shape_pose[item].transform(model_.item(item).center); }
-
-    // How far any point of an item moves from the middle of the motion to an end; and beyond the first order: its
-    // acceleration is at most the sum over the joints of its speed by that joint times the turns of those before,
-    // twice, and of that joint. Its distance from an axis is changed by the joints beyond alone.
-    SweptRoom::Bound bound_of(std::int32_t item) const {
+    // How far the points of an item move at most from the middle of the motion to an end beyond the first order: their
+    // acceleration is at most the sum over the joints of their speed by that joint times the turns of those before,
+    // twice, and of that joint. Their distance from an axis is at most the lengths of the links between.
+    double bend(std::int32_t item) const {
         const Solid& solid = model_.item(item);
-        const double radius = solid.kind == SolidKind::plane ? unbounded : solid.half.norm();
-        SweptRoom::Bound bound;
+        if (solid.kind == SolidKind::plane) return unbounded;
+        double arm = model_.placed[item].link_from_shape.transform(solid.center).norm() + solid.half.norm();
+        double most = 0.0, rest = 0.0;
         for (std::int32_t at = model_.placed[item].link; at >= 0; at = model_.links[at].parent) {
             const Model::Link& joint = model_.links[at];
-            const Vec3s arm = center(item) - data_.link_pose[at].getTranslation();
-            const double value = 0.5 * std::abs(change(joint));
-            const double speed = data_.link_pose[at].getRotation().col(2).cross(arm).norm() + radius + bound.most;
-            const double moved = joint.prismatic ? value : value * speed;
-            if (!joint.prismatic) bound.rest += value * (bound.most + 0.5 * moved);
-            bound.most += moved;
+            const double value = 0.5 * std::abs(change(joint)), moved = joint.prismatic ? value : value * arm;
+            if (!joint.prismatic) rest += value * (most + 0.5 * moved);
+            most += moved;
+            arm += joint.parent_from_joint.getTranslation().norm();
+            if (joint.prismatic)
+                arm += std::abs(joint.offset) + std::abs(joint.multiplier) * std::max(std::abs(q0_[joint.q_index]),
+                                                                                      std::abs(q1_[joint.q_index]));
         }
-        return bound;
+        return rest;
     }
 
-    // How much nearer the shapes of a pair come in half an interval at most, along a direction if it is given.
-    double reach(const NearPair& near, const Vec3s* direction) const {
-        double sum = tolerance;
-        for (const std::int32_t item : {near.pair.a, near.pair.b}) {
-            if (item >= model_.moving_count) continue;
-            const SweptRoom::Twist &own = room_.twists[model_.placed[item].link + 1],
-                                   &common = room_.twists[near.link + 1];
-            const Vec3s turns = own.angular - common.angular, half = model_.item(item).half;
-            const Vec3s moves = own.linear - common.linear + turns.cross(center(item));
-            sum += 4.0 * half_ * half_ * room_.bounds[item].rest;
-            if (!direction) sum += moves.norm() + turns.norm() * half.norm();
-            else
-                sum +=
-                    std::abs(direction->dot(moves)) +
-                    (data_.shape_pose[item].getRotation().transpose() * turns.cross(*direction)).cwiseAbs().dot(half);
-        }
-        return sum;
-    }
-
-    bool boxes_meet(const Model::Candidate& pair, double reach) const {
-        return inflated(model_.bounds(pair.a, data_), std::max(pair.margin + reach, 0.0))
-            .overlap(model_.bounds(pair.b, data_));
-    }
-
-    const Model& model_;
-    Data& data_;
-    SweptRoom& room_;
+    std::vector<SweptBatch>& batches_;
+    std::vector<double> q_;
     const double *q0_, *q1_;
-    double span_ = 0.0, half_ = 0.5;
+    double resolution_;  // of samples; 0 where the motion is to be proved
+    double span_ = 0.0, half_ = 0.0;
 };
 
 }  // namespace
 
-FramePair CollisionView::find_unproved(const double* q0, const double* q1, Scratch& scratch,
-                                       std::int64_t& checks) const {
-    return SweptMotion(*model_, scratch.data(), q0, q1).find(checks);
+FramePair CollisionView::find_unproved(const double* q0, const double* q1, Scratch& scratch, std::int64_t& checks,
+                                       double resolution) const {
+    return SweptMotion(*model_, scratch.data(), q0, q1, resolution).find(checks);
 }
 
 }  // namespace tmkit

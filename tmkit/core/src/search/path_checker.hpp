@@ -6,6 +6,7 @@
 // pieces keep the constraints (after Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <vector>
@@ -62,7 +63,7 @@ public:
                 const PathOptions& options)
         : entries_(entries), q_(start), resolution_(options.resolution), proves_(options.proved),
           interrupted_(options.interrupted), constraints_(world.scene(), options.constraints, entries, start.data()),
-          view_(world, entries, start.data()), scratch_(view_.scratch()), sample_(entries.size()) {
+          view_(world, entries, start.data()), scratch_(view_.scratch()) {
         if (options.time_limit < 1e9) {
             timed_ = true;
             deadline_ =
@@ -79,31 +80,49 @@ public:
         return view_.find_collision(q_.data(), scratch_);
     }
 
-    // The straight motion from a, known to be free, to b; where paths are to be proved, proved free. Motions that
-    // rather collide, as cuts do, are sampled first, coarsely where a proof follows.
-    bool edge_is_free(const double* a, const double* b, bool likely) {
-        if (!is_free(b) || (!(likely && proves_) && !samples_are_free(a, b))) return false;
-        if (!proves_) return true;
+    // The straight motion from a, known to be free, to b; where paths are to be proved, proved free.
+    bool edge_is_free(const double* a, const double* b, bool end_is_free) {
+        if (!end_is_free && blocks(find_collision(b))) return false;
         const std::vector<double> from = full(a), to = full(b);
-        const FramePair pair = view_.find_unproved(from.data(), to.data(), scratch_, checks_);
+        const FramePair pair =
+            view_.find_unproved(from.data(), to.data(), scratch_, checks_, proves_ ? 0.0 : resolution_);
+        return !blocks(pair);
+    }
+
+    // Counts a pair that is in the way; whether there is one.
+    bool blocks(const FramePair& pair) {
         if (pair) blocking_.add(pair);
-        return !pair;
+        return static_cast<bool>(pair);
+    }
+
+    // Looks at up to `together` places at once; find_ahead() then says what is in the way at each, by its number.
+    static constexpr std::size_t together = CollisionView::together;
+    void look_ahead(const Points& places) {
+        ahead_.clear();
+        for (const std::vector<double>& place : places) ahead_.push_back(full(place.data()));
+        std::array<const double*, together> rows{};
+        for (std::size_t i = 0; i < ahead_.size(); ++i) rows[i] = ahead_[i].data();
+        view_.look_ahead(rows.data(), static_cast<int>(ahead_.size()), scratch_);
+    }
+    FramePair find_ahead(std::size_t number) {
+        ++checks_;
+        return view_.find_ahead(ahead_[number].data(), static_cast<int>(number), scratch_);
     }
 
     const ConstraintSet& constraints() const { return constraints_; }
 
     // Appends the points of a motion from a, known to be good, to b: b alone, or with constraints as many as keep them,
     // if they are no longer than `longest`.
-    bool connect(const double* a, const double* b, Points& points, bool likely = true, double longest = 1e300) {
+    bool connect(const double* a, const double* b, Points& points, bool end_is_free = false, double longest = 1e300) {
         if (constraints_.empty()) {
-            if (!edge_is_free(a, b, likely)) return false;
+            if (!edge_is_free(a, b, end_is_free)) return false;
             points.emplace_back(b, b + size());
             return true;
         }
         Points made{{a, a + size()}};
         if (!constraints_.bridge(a, b, made) || path_length(made) > longest) return false;
         for (std::size_t i = 0; i + 1 < made.size(); ++i)
-            if (!edge_is_free(made[i].data(), made[i + 1].data(), likely) ||
+            if (!edge_is_free(made[i].data(), made[i + 1].data(), end_is_free && i + 2 == made.size()) ||
                 !constraints_.keeps(made[i].data(), made[i + 1].data(), 1.0, 3.0))
                 return false;
         points.insert(points.end(), made.begin() + 1, made.end());
@@ -131,23 +150,6 @@ public:
     }
 
 private:
-    static constexpr double coarse = 0.15;  // radians or metres between samples before a proof
-
-    bool samples_are_free(const double* a, const double* b) {
-        const std::int64_t steps = edge_steps(a, b, size(), proves_ ? std::max(resolution_, coarse) : resolution_);
-        return visit_bisecting(steps, [&](std::int64_t k) {
-            const double fraction = static_cast<double>(k) / static_cast<double>(steps);
-            for (std::size_t i = 0; i < size(); ++i) sample_[i] = a[i] + fraction * (b[i] - a[i]);
-            return is_free(sample_.data());
-        });
-    }
-
-    bool is_free(const double* x) {
-        const FramePair pair = find_collision(x);
-        if (pair) blocking_.add(pair);
-        return !pair;
-    }
-
     const std::vector<std::int32_t>& entries_;
     std::vector<double> q_;
     double resolution_;
@@ -156,7 +158,7 @@ private:
     ConstraintSet constraints_;
     CollisionView view_;
     CollisionView::Scratch scratch_;
-    std::vector<double> sample_;
+    Configurations ahead_;
     PairCounter blocking_;
     std::int64_t checks_ = 0, next_question_ = 0;
     PathStatus status_ = PathStatus::solved;

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <optional>
 
+#include "collision/lanes.hpp"
 #include "search/path_checker.hpp"
 #include "tmkit/random.hpp"
 
@@ -20,6 +21,7 @@ public:
 
     std::int32_t add(const double* x, std::int32_t parent) {
         coordinates_.insert(coordinates_.end(), x, x + size_);
+        rounded_.insert(rounded_.end(), x, x + size_);
         parents_.push_back(parent);
         return static_cast<std::int32_t>(parents_.size()) - 1;
     }
@@ -42,6 +44,11 @@ public:
         return best;
     }
 
+    // Those of eight points, to single precision.
+    void nearest(const lanes::Floats* points, std::int32_t* found) const {
+        lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_), points, found);
+    }
+
     // From the node to the root of its tree.
     Points path(std::int32_t node) const {
         Points points;
@@ -52,6 +59,7 @@ public:
 private:
     std::size_t size_;
     std::vector<double> coordinates_;
+    std::vector<float> rounded_;
     std::vector<std::int32_t> parents_;
 };
 
@@ -76,7 +84,7 @@ void drop_points(Points& path, PathChecker& checker) {
         const auto is_reached = [&] {
             const Points old(path.begin() + at, path.begin() + next + 1);
             return !checker.stopped() &&
-                   checker.connect(old.front().data(), old.back().data(), kept, false, path_length(old));
+                   checker.connect(old.front().data(), old.back().data(), kept, true, path_length(old));
         };
         while (next > at + 1 && !is_reached()) next -= checker.constraints().empty() ? 1 : (next - at) / 2;
         if (next == at + 1) kept.push_back(path[next]);
@@ -134,7 +142,7 @@ void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
         Points next(path.begin(), path.begin() + first);
         next.push_back(best.a);
         const double reach = reaches[best.corner];
-        if (!checker.connect(best.a.data(), best.b.data(), next, false, 2.0 * reach - 0.5 * best.gain)) {
+        if (!checker.connect(best.a.data(), best.b.data(), next, true, 2.0 * reach - 0.5 * best.gain)) {
             reaches[best.corner] *= 0.5;
             continue;
         }
@@ -156,7 +164,8 @@ void round_corners(Points& path, PathChecker& checker) {
         const double cosine = (chord * chord - before * before - after * after) / (2.0 * before * after);
         Points cut{between(path[i], path[i - 1], 0.25)};
         const std::vector<double> end = between(path[i], path[i + 1], 0.25);
-        if (cosine > 0.8 && cosine < 0.9955 && !checker.stopped() && checker.connect(cut[0].data(), end.data(), cut))
+        if (cosine > 0.8 && cosine < 0.9955 && !checker.stopped() &&
+            checker.connect(cut[0].data(), end.data(), cut, true))
             rounded.insert(rounded.end(), cut.begin(), cut.end());
         else rounded.push_back(path[i]);
     }
@@ -180,12 +189,12 @@ class Search {
 public:
     Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathOptions& options)
         : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()), random_(options.seed, 2),
-          starts_(size_), goals_(size_), target_(size_), step_(size_) {}
+          starts_(size_), goals_(size_), step_(size_) {}
 
     // A free path from start to one of the goals, or nothing.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals, std::int64_t& iterations) {
         for (const std::vector<double>& goal : goals)
-            if (Points path{start}; checker_.connect(start.data(), goal.data(), path, false)) return path;
+            if (Points path{start}; checker_.connect(start.data(), goal.data(), path, true)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
         Tree* grows = &starts_;
@@ -194,9 +203,10 @@ public:
             ++iterations;
             // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
             if (grows->count() > joins->count()) std::swap(grows, joins);
-            for (std::size_t k = 0; k < size_; ++k) target_[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
-            if (!checker_.constraints().empty() && !checker_.constraints().project(target_.data())) continue;
-            const std::int32_t node = extend(*grows, grows->nearest(target_.data()), target_.data());
+            const Step& next = next_step(*grows);
+            const bool is_free = checker_.constraints().empty();
+            if (next.from < 0 || (is_free && checker_.blocks(checker_.find_ahead(next_ - 1)))) continue;
+            const std::int32_t node = extend(*grows, next.from, next.target.data(), is_free);
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
                 const std::int32_t joined = connect(*joins, meeting);
@@ -207,20 +217,74 @@ public:
     }
 
 private:
-    // One step from a node towards x, or all the way when it is near; the new node, or -1 when something is in the way.
-    // With constraints the step is projected, and must come nearer by a good part of its length.
-    std::int32_t extend(Tree& tree, std::int32_t from, const double* x) {
-        const double* a = tree.at(from);
+    // A step towards a random target: from a node of the tree, or -1 where the target cannot keep the constraints.
+    struct Step {
+        std::vector<double> target;
+        std::int32_t from;
+    };
+
+    struct Coordinates {
+        lanes::Floats of;
+    };
+
+    const Step& next_step(const Tree& tree) {
+        if (next_ == steps_.size() || &tree != steps_of_ || tree.count() != steps_count_) look_ahead(tree);
+        return steps_[next_++];
+    }
+
+    // The ends of some steps are looked at together. That holds until the tree grows, which most steps do not make it.
+    void look_ahead(const Tree& tree) {
+        steps_.erase(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_));
+        next_ = 0;
+        steps_of_ = &tree;
+        steps_count_ = tree.count();
+        const ConstraintSet& constraints = checker_.constraints();
+        const bool is_free = constraints.empty();
+        while (steps_.size() < (is_free ? PathChecker::together : 1)) {
+            Step& step = steps_.emplace_back(Step{std::vector<double>(size_), 0});
+            for (std::size_t k = 0; k < size_; ++k) step.target[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
+            if (!is_free && !constraints.project(step.target.data())) step.from = -1;
+        }
+        Points ends;
+        if (is_free) {
+            std::vector<Coordinates> points(size_);
+            std::array<std::int32_t, PathChecker::together> nearest{};
+            for (std::size_t k = 0; k < size_; ++k)
+                for (std::size_t i = 0; i < steps_.size(); ++i)
+                    points[k].of[i] = static_cast<float>(steps_[i].target[k]);
+            tree.nearest(&points.data()->of, nearest.data());
+            for (std::size_t i = 0; i < steps_.size(); ++i) steps_[i].from = nearest[i];
+        } else if (steps_[0].from >= 0) {
+            steps_[0].from = tree.nearest(steps_[0].target.data());
+        }
+        for (Step& step : steps_) {
+            if (step.from < 0) return;
+            step_towards(tree.at(step.from), step.target.data());
+            ends.push_back(step_);
+        }
+        if (is_free) checker_.look_ahead(ends);
+    }
+
+    // Sets the end of a step, and whether it reaches x; returns their distance.
+    double step_towards(const double* a, const double* x) {
         const double distance = tmkit::distance(a, x, size_);
         reached_ = distance <= options_.step;
         const double fraction = reached_ ? 1.0 : options_.step / distance;
         for (std::size_t i = 0; i < size_; ++i) step_[i] = reached_ ? x[i] : a[i] + fraction * (x[i] - a[i]);
+        return distance;
+    }
+
+    // One step from a node towards x, or all the way when it is near; the new node, or -1 when something is in the way.
+    // With constraints the step is projected, and must come nearer by a good part of its length.
+    std::int32_t extend(Tree& tree, std::int32_t from, const double* x, bool end_is_free = false) {
+        const double* a = tree.at(from);
+        const double distance = step_towards(a, x);
         if (!reached_ && !checker_.constraints().empty() &&
             !(checker_.constraints().project(step_.data()) &&
               tmkit::distance(step_.data(), x, size_) <= distance - 0.2 * options_.step))
             return -1;
         points_.clear();
-        if (!checker_.connect(a, step_.data(), points_)) return -1;
+        if (!checker_.connect(a, step_.data(), points_, end_is_free)) return -1;
         for (const std::vector<double>& point : points_) from = tree.add(point.data(), from);
         return from;
     }
@@ -248,7 +312,11 @@ private:
     std::size_t size_;
     Random random_;
     Tree starts_, goals_;
-    std::vector<double> target_, step_;
+    std::vector<Step> steps_;  // to come, from the one numbered next_ on
+    std::size_t next_ = 0;
+    const Tree* steps_of_ = nullptr;
+    std::int32_t steps_count_ = 0;
+    std::vector<double> step_;
     Points points_;
     bool reached_ = false;
 };

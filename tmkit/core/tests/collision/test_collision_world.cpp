@@ -12,12 +12,6 @@ using namespace tmkit::test;
 
 namespace {
 
-CollisionOptions with_margin(double margin) {
-    CollisionOptions options;
-    options.margin = margin;
-    return options;
-}
-
 // A cube of 10 cm on a slide along x above a plate whose top is at z = 0; at slide 0 the gap is 5 cm.
 EditableScene cube_on_slide() {
     EditableScene scene = with_box(world_only(), "plate", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});

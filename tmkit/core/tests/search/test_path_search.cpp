@@ -22,20 +22,7 @@ EditableScene room(bool with_gap = true) {
     return with_box(scene, "wall", {0.1, length, 0.5}, {0.0, with_gap ? -0.25 : 0.0, 0.0});
 }
 
-EditableScene arm_among_boxes() {
-    EditableScene scene = with_arm(world_only());
-    scene = with_box(scene, "wall", {0.3, 0.04, 0.5}, {0.5, 0.0, 0.25});
-    scene = with_box(scene, "shelf", {0.4, 0.8, 0.03}, {0.5, 0.0, 0.9});
-    return with_box(scene, "floor", {2.0, 2.0, 0.1}, {0.0, 0.0, -0.12}).allow_collision("floor", "j0", "mounted");
-}
-
 const std::vector<double> left{0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0}, right{-0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0};
-
-CollisionOptions with_margin(double margin) {
-    CollisionOptions options;
-    options.margin = margin;
-    return options;
-}
 
 }  // namespace
 
@@ -154,7 +141,7 @@ TEST_CASE("of several goals one that is free and can be reached is taken and nam
 TEST_CASE("motions that are proved free are free at every sample, whatever the shapes and the margins") {
     const EditableScene scene = arm_among_boxes();
     Random random(3, 0);
-    int proved = 0, free = 0;
+    int proved = 0, free = 0, sampled = 0;
     for (const double margin : {0.0, 0.01, -0.005}) {
         const CollisionWorld world(scene, with_margin(margin));
         const std::vector<std::int32_t> entries = all_entries(scene);
@@ -171,12 +158,17 @@ TEST_CASE("motions that are proved free are free at every sample, whatever the s
             const bool is_free = world.edge_free(a.data(), b.data(), 0.001);
             const bool is_proved = !view.find_unproved(a.data(), b.data(), scratch, checks);
             CHECK((is_free || !is_proved));
+            const bool is_sampled_free = !view.find_unproved(a.data(), b.data(), scratch, checks, 0.02);
+            CHECK((is_sampled_free || !is_proved));
+            sampled += is_sampled_free;
             proved += is_proved;
             free += is_free;
         }
     }
     CHECK(proved > 100);
     CHECK(free - proved <= free / 50);  // what grazes within micrometres is left
+    CHECK(sampled >= free);
+    CHECK(sampled - free <= free / 20);
 }
 
 TEST_CASE("a continuous joint takes the short way to a goal given several turns away") {

@@ -63,6 +63,21 @@ inline EditableScene with_arm(EditableScene scene, const std::string& prefix = "
     return with_frame(scene, prefix + "tip", parent, pose);
 }
 
+// The arm before a wall, under a shelf and over a floor, somewhere in the world.
+inline EditableScene arm_among_boxes(const Vector3& at = {}) {
+    EditableScene scene = with_arm(world_only(), "", {at, {0.0, 0.0, 0.0, 1.0}});
+    scene = with_box(scene, "wall", {0.3, 0.04, 0.5}, at + Vector3{0.5, 0.0, 0.25});
+    scene = with_box(scene, "shelf", {0.4, 0.8, 0.03}, at + Vector3{0.5, 0.0, 0.9});
+    return with_box(scene, "floor", {2.0, 2.0, 0.1}, at + Vector3{0.0, 0.0, -0.12})
+        .allow_collision("floor", "j0", "mounted");
+}
+
+inline CollisionOptions with_margin(double margin) {
+    CollisionOptions options;
+    options.margin = margin;
+    return options;
+}
+
 inline std::vector<double> random_configuration(const EditableScene& scene, Random& random, double bound = 2.6) {
     std::vector<double> q(scene.joint_count());
     for (double& value : q) value = random.uniform(-bound, bound);

@@ -1,0 +1,308 @@
+// Included by a source for each set of instructions, within a namespace of its own.
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include "collision/lanes.hpp"
+
+namespace tmkit::lanes {
+namespace {
+
+typedef std::int32_t Integers __attribute__((vector_size(4 * width), aligned(4 * width)));  // NOLINT(modernize-use-using)
+#define INLINE __attribute__((always_inline)) inline
+
+INLINE Floats broadcast(float value) { return value - Floats{}; }
+INLINE Floats absolute(const Floats& x) { return (Floats)((Integers)x & 0x7FFFFFFF); }
+INLINE Floats larger(const Floats& a, const Floats& b) { return a > b ? a : b; }
+INLINE Floats smaller(const Floats& a, const Floats& b) { return a < b ? a : b; }
+INLINE Floats root(const Floats& x) {
+    Floats result;
+    for (int i = 0; i < width; ++i) result[i] = __builtin_sqrtf(x[i]);
+    return result;
+}
+INLINE unsigned bits(const Integers& mask) {
+#if defined(__AVX2__)
+    return static_cast<unsigned>(_mm256_movemask_ps((__m256)mask));
+#else
+    unsigned result = 0;
+    for (int i = 0; i < width; ++i) result |= (mask[i] & 1u) << i;
+    return result;
+#endif
+}
+
+INLINE Vector operator+(const Vector& a, const Vector& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+INLINE Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+INLINE Vector operator*(float a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
+INLINE Vector operator*(const Floats& a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
+INLINE Floats dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+INLINE Floats length(const Vector& a) { return root(dot(a, a)); }
+INLINE Vector absolute(const Vector& a) { return {absolute(a.x), absolute(a.y), absolute(a.z)}; }
+INLINE Vector cross(const Vector& a, const Vector& b) {
+    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+// Sum of columns by numbers, and numbers of a vector along columns.
+INLINE Vector combined(const Vector* columns, const float* by) {
+    return by[0] * columns[0] + by[1] * columns[1] + by[2] * columns[2];
+}
+INLINE Vector along(const Vector* columns, const Vector& v) {
+    return {dot(columns[0], v), dot(columns[1], v), dot(columns[2], v)};
+}
+// A column of a matrix that is stored row by row.
+INLINE Vector turned(const Vector* columns, const float* rotation, int column) {
+    return rotation[column] * columns[0] + rotation[column + 3] * columns[1] + rotation[column + 6] * columns[2];
+}
+
+// Of angles up to some thousand; after Moshier's Cephes library (sinf, cosf), whose polynomials are these.
+INLINE void sine_cosine(const Floats& angle, Floats& sine, Floats& cosine) {
+    const Floats shift = broadcast(12582912.0f);  // 1.5 * 2^23: rounds what is added
+    const Floats turns = (angle * 0.636619772f + shift) - shift;
+    const Floats r = (angle - turns * 1.5703125f) - turns * 4.83826794896619e-4f, s = r * r;
+    const Floats sin = r + r * s * (((-1.9515295891e-4f * s) + 8.3321608736e-3f) * s - 1.6666654611e-1f);
+    const Floats cos =
+        1.0f - 0.5f * s + s * s * ((2.443315711809948e-5f * s - 1.388731625493765e-3f) * s + 4.166664568298827e-2f);
+    const Integers quarter = __builtin_convertvector(turns, Integers);
+    const Integers swapped = (quarter & 1) != 0;
+    const Floats first = swapped ? cos : sin, second = swapped ? sin : cos;
+    sine = (Floats)((Integers)first ^ ((quarter & 2) << 30));
+    cosine = (Floats)((Integers)second ^ (((quarter + 1) & 2) << 30));
+}
+
+void place(const Link* links, std::size_t count, const Joint* joints, Pose* poses, Twist* twists) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Link& link = links[i];
+        Pose pose;
+        if (link.parent < 0) {
+            for (int k = 0; k < 3; ++k)
+                pose.columns[k] = {broadcast(link.rotation[k]), broadcast(link.rotation[k + 3]),
+                                   broadcast(link.rotation[k + 6])};
+            pose.translation = {broadcast(link.translation[0]), broadcast(link.translation[1]),
+                                broadcast(link.translation[2])};
+        } else {
+            const Pose& parent = poses[link.parent];
+            for (int k = 0; k < 3; ++k) pose.columns[k] = turned(parent.columns, link.rotation, k);
+            pose.translation = parent.translation + combined(parent.columns, link.translation);
+        }
+        const Floats value = joints[i].value;
+        const Vector turn = joints[i].change * pose.columns[2];
+        Twist& twist = twists[i + 1] = twists[link.parent + 1];
+        if (link.prismatic) {
+            pose.translation = pose.translation + value * pose.columns[2];
+            twist.linear = twist.linear + turn;
+        } else {
+            Floats s, c;
+            sine_cosine(value, s, c);
+            const Vector x = pose.columns[0], y = pose.columns[1];
+            pose.columns[0] = c * x + s * y;
+            pose.columns[1] = c * y - s * x;
+            twist.linear = twist.linear + cross(pose.translation, turn);
+            twist.angular = twist.angular + turn;
+        }
+        poses[i] = pose;
+    }
+}
+
+void put(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item) {
+    item.solid = &solid;
+    if (solid.link < 0) {
+        for (int k = 0; k < 3; ++k)
+            item.columns[k] = {broadcast(solid.rotation[k]), broadcast(solid.rotation[k + 3]),
+                               broadcast(solid.rotation[k + 6])};
+        item.center = {broadcast(solid.center[0]), broadcast(solid.center[1]), broadcast(solid.center[2])};
+        item.moves = item.turns = Vector{};
+    } else {
+        const Pose& link = poses[solid.link];
+        const Twist& twist = twists[solid.link + 1];
+        for (int k = 0; k < 3; ++k) item.columns[k] = turned(link.columns, solid.rotation, k);
+        item.center = link.translation + combined(link.columns, solid.center);
+        item.turns = twist.angular;
+        item.moves = twist.linear + cross(twist.angular, item.center);
+    }
+    item.rest = (4.0f * solid.rest) * half * half;
+    const float* size = solid.half;
+    const float radius = __builtin_sqrtf(size[0] * size[0] + size[1] * size[1] + size[2] * size[2]);
+    item.reach = length(item.moves) + radius * length(item.turns) + item.rest;
+    item.span = solid.half[0] * absolute(item.columns[0]) + solid.half[1] * absolute(item.columns[1]) +
+                solid.half[2] * absolute(item.columns[2]);
+}
+
+// How far the points of an item move in half an interval at most.
+INLINE Floats reach(const Item& item, const Vector& moves, const Vector& turns) {
+    const float* half = item.solid->half;
+    const float radius = __builtin_sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
+    return length(moves) + radius * length(turns) + item.rest;
+}
+
+void enclose(const Item& item, float* box) {
+    const Floats& by = item.reach;
+    const auto side = [&](int k, const Floats& center, const Floats& span) {
+        Floats low = center - span - by, high = center + span + by;
+        low = smaller(low, __builtin_shufflevector(low, low, 4, 5, 6, 7, 0, 1, 2, 3));
+        high = larger(high, __builtin_shufflevector(high, high, 4, 5, 6, 7, 0, 1, 2, 3));
+        low = smaller(low, __builtin_shufflevector(low, low, 2, 3, 0, 1, 6, 7, 4, 5));
+        high = larger(high, __builtin_shufflevector(high, high, 2, 3, 0, 1, 6, 7, 4, 5));
+        box[k] = low[0] < low[1] ? low[0] : low[1];
+        box[k + 3] = high[0] > high[1] ? high[0] : high[1];
+    };
+    side(0, item.center.x, item.span.x);
+    side(1, item.center.y, item.span.y);
+    side(2, item.center.z, item.span.z);
+}
+
+// What is left of the movements of an item when those of a link are taken off.
+struct Relative {
+    Vector moves, turns;
+};
+INLINE Relative relative(const Item& item, const Twist& common) {
+    return {item.moves - common.linear - cross(common.angular, item.center), item.turns - common.angular};
+}
+
+// The fifteen axes of two boxes, the first of which grows: see BoxAgainstSolid.
+Overlap overlap(const Item& a, const Item& b, const Twist& common, float within) {
+    Floats limit = a.reach + b.reach + within;
+    const Vector between = b.center - a.center, gap = absolute(between) - a.span - b.span;
+    const Floats widest = larger(larger(gap.x, gap.y), gap.z);
+    Integers swept = widest <= limit;
+    if (bits(swept) == 0) return {0, 0};
+    if (b.solid->link >= 0) {
+        const Relative of_a = relative(a, common), of_b = relative(b, common);
+        limit = reach(a, of_a.moves, of_a.turns) + reach(b, of_b.moves, of_b.turns) + within;
+        swept = widest <= limit;
+        if (bits(swept) == 0) return {0, 0};
+    }
+    const float *half_a = a.solid->half, *half_b = b.solid->half;
+    Integers middle = swept;
+    Floats r[3][3], size[3][3];
+    const Vector to_b = along(a.columns, between);
+    const Floats t[3] = {to_b.x, to_b.y, to_b.z};
+    const auto check = [&](const Floats& apart, const Floats& growth) __attribute__((always_inline)) {
+        swept &= apart <= growth * limit;
+        middle &= apart <= growth * within;
+    };
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            r[i][j] = dot(a.columns[i], b.columns[j]);
+            size[i][j] = absolute(r[i][j]) + 1e-6f;
+        }
+        check(absolute(t[i]) - half_a[i] - size[i][0] * half_b[0] - size[i][1] * half_b[1] - size[i][2] * half_b[2],
+              broadcast(1.0f));
+    }
+    if (bits(swept) == 0) return {0, 0};
+    for (int j = 0; j < 3; ++j)
+        check(absolute(t[0] * r[0][j] + t[1] * r[1][j] + t[2] * r[2][j]) - half_b[j] - size[0][j] * half_a[0] -
+                  size[1][j] * half_a[1] - size[2][j] * half_a[2],
+              broadcast(1.0f));
+    if (bits(swept) == 0) return {0, 0};
+    for (int i = 0; i < 3; ++i) {
+        const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
+        for (int j = 0; j < 3; ++j) {
+            const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+            check(absolute(t[i2] * r[i1][j] - t[i1] * r[i2][j]) - half_a[i1] * size[i2][j] - half_a[i2] * size[i1][j] -
+                      half_b[j1] * size[i][j2] - half_b[j2] * size[i][j1],
+                  broadcast(1.0f));
+        }
+    }
+    return {bits(swept), bits(middle)};
+}
+
+// Whether balls of an item meet a box, or balls of another.
+INLINE Integers balls_meet(const Item& a, const Item& b, float by) {
+    constexpr float cube = 0.577f;  // half of the side of the cube in a ball of radius 1
+    const Solid &of_a = *a.solid, &of_b = *b.solid;
+    Integers found{};
+    for (std::int32_t i = 0; i < of_a.ball_count; ++i) {
+        const Vector to = a.center + of_a.offsets[i] * a.columns[of_a.axis] - b.center;
+        if (of_b.is_box) {
+            const Vector local = absolute(along(b.columns, to));
+            const float radius = cube * of_a.radii[i] - by;
+            found |= (local.x < of_b.half[0] + radius) & (local.y < of_b.half[1] + radius) &
+                     (local.z < of_b.half[2] + radius);
+        } else {
+            for (std::int32_t j = 0; j < of_b.ball_count; ++j) {
+                const Vector apart = to - of_b.offsets[j] * b.columns[of_b.axis];
+                const float radius = of_a.radii[i] + of_b.radii[j] - by;
+                if (radius > 0.0f) found |= dot(apart, apart) < radius * radius;
+            }
+        }
+    }
+    return found;
+}
+
+unsigned inside(const Item& a, const Item& b, float by) {
+    Integers found = balls_meet(a, b, by);
+    if (a.solid->is_box) found |= balls_meet(b, a, by);
+    return bits(found);
+}
+
+// How far the points of an item move along a direction in half an interval at most.
+INLINE Floats reach_along(const Item& item, const Twist& common, const Vector& direction) {
+    const Relative by = relative(item, common);
+    const Vector turns = absolute(along(item.columns, cross(by.turns, direction)));
+    const float* half = item.solid->half;
+    return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y + half[2] * turns.z + item.rest;
+}
+
+// The largest height of the points of a shape along a direction in its axes.
+INLINE Floats top_of(const Solid& solid, const Vector& direction) {
+    Floats top = broadcast(-1e30f);
+    for (std::int32_t i = 0; i < solid.count; ++i) {
+        const float* p = solid.points + 3 * i;
+        top = larger(top, p[0] * direction.x + p[1] * direction.y + p[2] * direction.z);
+    }
+    return top;
+}
+
+unsigned apart(const Item& a, const Item& b, const Twist& common, const float* direction, float within) {
+    const Vector between = a.center - b.center;
+    const Vector normal = direction ? combined(b.columns, direction) : (1.0f / (length(between) + 1e-6f)) * between;
+    const Solid &of_a = *a.solid, &of_b = *b.solid;
+    Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
+    if (bits(gap > 0.0f) == 0) return 0;  // both contain their centres
+    if (direction) {
+        float top = -1e30f;
+        for (std::int32_t i = 0; i < of_b.count; ++i) {
+            const float* p = of_b.points + 3 * i;
+            const float height = p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
+            top = height > top ? height : top;
+        }
+        gap -= top;
+    } else gap -= top_of(of_b, along(b.columns, normal));
+    gap -= reach_along(a, common, normal);
+    if (of_b.link >= 0) gap -= reach_along(b, common, normal);
+    if (bits(gap > 0.0f) == 0) return 0;
+    return bits(gap - top_of(of_a, along(a.columns, -1.0f * normal)) > 0.0f);
+}
+
+void reach(const Item& a, const Item& b, const Twist& common, const float* direction, float* found) {
+    const Vector normal = direction ? combined(b.columns, direction) : Vector{};
+    Floats sum{};
+    const auto add = [&](const Item& item) __attribute__((always_inline)) {
+        const Relative by = relative(item, common);
+        sum += direction ? reach_along(item, common, normal) : reach(item, by.moves, by.turns);
+    };
+    add(a);
+    if (b.solid->link >= 0) add(b);
+    for (int i = 0; i < width; ++i) found[i] = sum[i];
+}
+
+void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points, std::int32_t* found) {
+    Floats least = broadcast(1e30f);
+    Integers best{};
+    for (std::int32_t node = 0; node < count; ++node, nodes += size) {
+        Floats sum{};
+        for (std::int32_t i = 0; i < size; ++i) {
+            const Floats difference = points[i] - nodes[i];
+            sum += difference * difference;
+        }
+        const Integers nearer = sum < least;
+        least = nearer ? sum : least;
+        best = nearer ? Integers{} + node : best;
+    }
+    for (int i = 0; i < width; ++i) found[i] = best[i];
+}
+
+}  // namespace
+
+extern const Kernels TMKIT_KERNELS;
+const Kernels TMKIT_KERNELS{place, put, enclose, overlap, inside, apart, reach, nearest};
+
+}  // namespace tmkit::lanes

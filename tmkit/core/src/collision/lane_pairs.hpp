@@ -1,0 +1,145 @@
+// The pairs of a view that may be in contact at eight places at once: see lanes.hpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "collision/collision_model.hpp"
+#include "collision/lanes.hpp"
+
+namespace tmkit {
+
+// A pair that may be in contact in some lanes.
+struct NearPair {
+    CollisionView::Model::Candidate pair;
+    std::int32_t link;         // that carries both
+    unsigned waiting, middle;  // lanes: to be looked at, and of those where their boxes meet in the middle
+    unsigned open;             // lanes that are not proved
+};
+
+// Where lanes are looked at. Kept for all queries of a search.
+struct LaneRoom {
+    std::vector<lanes::Link> links;
+    std::vector<lanes::Joint> joints;  // by link
+    std::vector<lanes::Pose> poses;
+    std::vector<lanes::Twist> twists;         // by link, after that of the root
+    std::vector<std::int32_t> common;         // by moving pair: the link that carries both
+    std::vector<lanes::Solid> solids;         // by moving item
+    std::deque<lanes::Solid> still_solids;    // those that something came near to
+    std::vector<lanes::Item> items;           // by moving item, then those that stand still
+    std::vector<std::int64_t> placed_at;      // by moving item: the number of the lanes that it was placed in
+    std::int64_t now = 0;                     // the number of the present lanes
+    std::vector<std::int32_t> still_number;   // by item that stands still: its number among `items`, or -1
+    std::vector<std::array<float, 6>> boxes;  // by moving item: around it in all lanes, lower and upper corner
+    std::vector<NearPair> near;
+    std::array<WarmStart, 512> warm;  // of the pairs looked at last
+    std::vector<std::uint8_t> exact;  // by moving item: whether it is placed exactly, in the lane that is looked at
+    double extent = 0.0;              // metres, no point of a moving item is farther from the root but for slides
+};
+
+// Intervals of a motion in lanes, with the pairs that may meet in them; see swept_motion.cpp.
+struct SweptBatch {
+    lanes::Floats middle;  // fractions of the motion
+    double half;           // of an interval
+    unsigned used;
+    std::size_t first, last;  // of the pairs; none for a batch that finds its own
+};
+
+// Configurations in lanes; see state_lanes.cpp.
+struct StateRoom {
+    std::vector<NearPair> near;
+    std::array<FramePair, lanes::width> found;  // by lane
+    std::int64_t now = 0;                       // the number of their lanes
+};
+
+struct CollisionView::Scratch::Lanes {
+    LaneRoom room;
+    StateRoom states;
+    std::vector<SweptBatch> batches;
+};
+
+class LanePairs {
+protected:
+    using Model = CollisionView::Model;
+    using Data = CollisionView::Scratch::Data;
+
+    LanePairs(const Model& model, Data& data);
+
+    // The value of a joint in single precision: an angle without whole turns.
+    static float lane_value(const Model::Link& link, const double* q);
+
+    // Puts the links at the values of the joints, which change by so much in `half` of the motion.
+    void place_lanes(double half);
+
+    // Where a pair may meet in some lanes it is added to the near ones; the lanes where it surely overlaps.
+    unsigned meet(const Model::Candidate& pair, std::int32_t link, unsigned used);
+
+    // Meets all pairs, until hit(pair, lanes) returns true for one that surely overlaps there.
+    template <class Hit> bool meet_all(const unsigned& used, Hit&& hit) {
+        const CollisionWorld::Rules& rules = *model_.rules;
+        const auto meets = [&](const Model::Candidate& pair, std::int32_t link) {
+            const unsigned inside = meet(pair, link, used);
+            return inside && hit(pair, inside);
+        };
+        for (std::int32_t a = 0; a < model_.moving_count; ++a) {
+            const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * rules.object_count();
+            if (model_.tree.visit(inflated(enclose(a), rules.largest_margin), [&](std::int32_t still) {
+                const std::int32_t b = model_.moving_count + still;
+                const MarginClass margin = of_object[model_.item(b).object];
+                return margin && meets({a, b, rules.margins[margin]}, -1);
+            }))
+                return true;
+        }
+        for (std::size_t i = 0; i < model_.moving_pairs.size(); ++i) {
+            const auto& [a, b, margin] = model_.moving_pairs[i];
+            const double metres = rules.margins[margin];
+            if (boxes_meet(a, b, metres) && meets({a, b, metres}, room_.common[i])) return true;
+        }
+        return false;
+    }
+
+    // Places a moving item exactly where the links are, once after each next_lane().
+    void put(std::int32_t item) {
+        if (item < model_.moving_count && !room_.exact[item]++) model_.place_item(item, data_);
+    }
+    // Puts the links where a configuration has them.
+    void next_lane(const double* q) {
+        room_.exact.assign(model_.moving_count, 0);
+        model_.place_links(q, data_);
+    }
+
+    WarmStart& warm_of(std::int32_t a, std::int32_t b) const {
+        WarmStart& warm = room_.warm[static_cast<std::size_t>(61 * a + b) % room_.warm.size()];
+        if (warm.a != a || warm.b != b) warm = {a, b};
+        return warm;
+    }
+
+    // Where a ray separates a pair: lanes that the same direction separates need not be looked at. The direction.
+    const float* separate(NearPair& near, const coal::Vec3s& ray, bool in_present_lanes = true);
+    // How much nearer a pair comes in half an interval at most, along a direction if it is given.
+    double reach(const NearPair& near, int lane, const float* direction);
+
+    const Model& model_;
+    Data& data_;
+    LaneRoom& room_;
+    const lanes::Kernels& kernels_ = lanes::kernels();
+    float slack_;  // metres, for what rounding does
+
+private:
+    void make_room();
+    lanes::Solid solid_of(std::int32_t number) const;
+    // The number among `items` of one that is placed in the present lanes.
+    std::int32_t placed(std::int32_t number);
+    // The box around a moving item in all lanes.
+    Bounds enclose(std::int32_t item);
+    bool boxes_meet(std::int32_t a, std::int32_t b, double margin) const;
+    float within(double margin, const lanes::Item& b) const {
+        return static_cast<float>(std::max(margin, 0.0)) + slack_ + b.solid->fuzz;
+    }
+
+    lanes::Floats half_{};
+};
+
+}  // namespace tmkit

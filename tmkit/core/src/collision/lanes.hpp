@@ -1,0 +1,89 @@
+// Eight places of a motion at once: where shapes stand there, and which pairs are surely apart.
+//
+// In single precision and conservative: what is said to be apart is so by `slack`, far above what rounding does, so
+// that only what is left needs exact answers. The same source is compiled for every x86-64 and for AVX2; as no product
+// is fused, all processors find the same. It uses no function of a library, which the two would share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tmkit::lanes {
+
+constexpr int width = 8;
+typedef float Floats __attribute__((vector_size(4 * width), aligned(4 * width)));  // NOLINT(modernize-use-using)
+
+struct Vector {
+    Floats x, y, z;
+};
+
+// A joint with the link that it carries: see CollisionView::Model::Link.
+struct Link {
+    std::int32_t parent;  // -1: the world
+    bool prismatic;
+    float rotation[9], translation[3];  // parent_from_joint, row by row
+};
+
+struct Joint {
+    Floats value, change;  // the latter in half an interval
+};
+
+struct Pose {
+    Vector columns[3], translation;
+};
+
+// How a link moves to first order in half an interval, at the root's origin.
+struct Twist {
+    Vector linear, angular;
+};
+
+// A shape: the box around it, in whose axes and about whose centre are the points that, grown by a radius, enclose it.
+struct Solid {
+    std::int32_t link;
+    float rotation[9], center[3];  // of the box, in the link
+    float half[3], radius;
+    float fuzz;  // metres, for what rounding does to it
+    bool is_box;
+    std::int32_t axis, ball_count;  // of its own axes, the longest; up to three balls within the shape on it
+    float offsets[3], radii[3];     // of the balls
+    const float* points;            // x, y, z of each
+    std::int32_t count;
+    float rest;  // metres, at most, that its points move beyond the first order, for half of the motion
+};
+
+struct Item {
+    const Solid* solid;
+    Vector columns[3], center, span;  // span: half of the box around it in the axes of the root
+    Vector moves, turns;              // of its centre, in half an interval
+    Floats rest, reach;               // metres, that its points move at most beyond the first order, and in all
+};
+
+// Lanes as bits.
+struct Overlap {
+    unsigned swept, middle;  // boxes that come near in the interval, and in its middle
+};
+
+struct Kernels {
+    // Places the links at values of their joints, with what happens when these change.
+    void (*place)(const Link* links, std::size_t count, const Joint* joints, Pose* poses, Twist* twists);
+    void (*put)(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item);
+    // The box around an item on its way in all lanes, in the axes of the root: its lower and upper corner.
+    void (*enclose)(const Item& item, float* box);
+    // Where the boxes of two items come within a distance; twists are those of the link that carries both.
+    Overlap (*overlap)(const Item& a, const Item& b, const Twist& common, float within);
+    // Where they surely overlap in the middle, deeper than a distance.
+    unsigned (*inside)(const Item& a, const Item& b, float by);
+    // Where they keep a distance along a direction, which points from b to a in the axes of b; if none is given, along
+    // the line of their centres.
+    unsigned (*apart)(const Item& a, const Item& b, const Twist& common, const float* direction, float within);
+    // How much nearer they come in half an interval at most, along a direction if it is given, by lane.
+    void (*reach)(const Item& a, const Item& b, const Twist& common, const float* direction, float* found);
+    // Of nodes of so many coordinates each, the first of the nearest to each point.
+    void (*nearest)(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points,
+                    std::int32_t* found);
+};
+
+// The fastest that this processor runs.
+const Kernels& kernels();
+
+}  // namespace tmkit::lanes
