@@ -8,7 +8,8 @@
 namespace tmkit::lanes {
 namespace {
 
-typedef std::int32_t Integers __attribute__((vector_size(4 * width), aligned(4 * width)));  // NOLINT(modernize-use-using)
+typedef std::int32_t Integers
+    __attribute__((vector_size(4 * width), aligned(4 * width)));  // NOLINT(modernize-use-using)
 #define INLINE __attribute__((always_inline)) inline
 
 INLINE Floats broadcast(float value) { return value - Floats{}; }

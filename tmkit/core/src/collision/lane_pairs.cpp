@@ -9,6 +9,7 @@ namespace {
 
 // Of single precision, a few times over.
 constexpr double rounding = 1e-6;
+constexpr float huge = 1e30f;  // of half spaces, which alone have one point
 
 bool has_direction(const WarmStart& warm) {
     return warm.direction[0] != 0.0f || warm.direction[1] != 0.0f || warm.direction[2] != 0.0f;
@@ -125,6 +126,7 @@ std::int32_t LanePairs::placed(std::int32_t number) {
 Bounds LanePairs::enclose(std::int32_t item) {
     float* box = room_.boxes[item].data();
     kernels_.enclose(room_.items[placed(item)], box);
+    if (room_.solids[item].count == 1) room_.boxes[item] = {-huge, -huge, -huge, huge, huge, huge};
     Bounds around;
     for (int k = 0; k < 3; ++k) {
         around.min_[k] = box[k] -= slack_;

@@ -125,7 +125,7 @@ protected:
     Data& data_;
     LaneRoom& room_;
     const lanes::Kernels& kernels_ = lanes::kernels();
-    float slack_;  // metres, for what rounding does
+    float slack_ = 0.0f;  // metres, for what rounding does
 
 private:
     void make_room();

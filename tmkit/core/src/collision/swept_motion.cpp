@@ -19,7 +19,7 @@ namespace {
 // motion, which may be about to touch, the middles of the finest intervals need only be free.
 constexpr double coarsest = 0.05, finest = 1e-4, end_zone = 16.0 * finest;
 constexpr double tolerance = 2e-6;  // metres, of GJK
-constexpr double unbounded = 1e100;
+constexpr double unbounded = 1e30;
 
 class SweptMotion : LanePairs {
 public:
@@ -62,8 +62,8 @@ private:
     FramePair check(std::size_t number) {
         const SweptBatch now = batches_[number];
         const bool is_finest = 2.0 * now.half * span_ <= std::max(finest, resolution_);
-        // The middles are rounded. Of a motion that is only sampled the finest intervals are points.
-        half_ = is_finest && resolution_ > 0.0 ? 0.0 : now.half + 1.2e-7;
+        // The middles are rounded, at each division anew. Of a motion that is only sampled the finest intervals are points.
+        half_ = is_finest && resolution_ > 0.0 ? 0.0 : now.half + 4e-7;
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& link = model_.links[i];
             const auto by = static_cast<float>(change(link));

@@ -109,6 +109,8 @@ TEST_CASE("configurations looked at together are in collision where each alone i
             ramp.shape = Shape::plane();
             scene =
                 with_frame(scene, "ramp", "world", {{away, 0.3 - away, 0.0}, quaternion_about({1, 0, 0}, 0.9)}, {ramp});
+            scene = with_frame(scene, "hinge", "world", {{away, -away, -1.4}, {0, 0, 0, 1}}, {ramp},
+                               joint_of_type(JointType::revolute, {1, 0, 0}, -0.5, 0.5));
             const CollisionWorld world(scene.allow_collision("ramp", "j0", "mounted"), with_margin(margin));
             const std::vector<double> zero(scene.joint_count(), 0.0);
             const CollisionView view(world, all_entries(scene), zero.data());
@@ -121,6 +123,7 @@ TEST_CASE("configurations looked at together are in collision where each alone i
                 for (int i = 0; i < used; ++i) {
                     q[i] = zero;
                     for (double& value : q[i]) value = random.uniform(-2.5, 2.5) + (i % 3 == 0 ? 4.0 * pi : 0.0);
+                    q[i].back() *= 0.1;
                     rows[i] = q[i].data();
                 }
                 view.look_ahead(rows.data(), used, scratch);
