@@ -4774,7 +4774,7 @@ class RecheckResult:
 
     def __repr__(self) -> str: ...
 
-def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True, constraints: Sequence[object] = ()) -> PathResult:
+def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True, constraints: Sequence[object] = (), known: Sequence[numpy.typing.ArrayLike] = []) -> PathResult:
     """
     Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
@@ -4796,6 +4796,9 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
             of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
         constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
             dense as straight motions between them need to keep the constraints.
+        known: paths (k, n_joints) that are tried, in order, before any tree grows: joined to the start, and to the goal
+            nearest to their end, by straight motions. One that is free is returned with 0 iterations; it is shortened where
+            it was joined.
 
     Raises:
         UnknownNameError: a joint or frame that is not in the scene.

@@ -166,6 +166,28 @@ def test_other_ends_join_the_roadmap() -> None:
     assert found.path[-1, :4].tolist() == table.goal[:4].tolist()
 
 
+def test_known_paths_are_tried_in_order_before_a_search() -> None:
+    """The first that is free is returned as it is; to other ends it is joined, and shortened; a wrong one is named."""
+    table = Table()
+    world = CollisionWorld(table.scene, pair_margins={("wall", "table"): -1.0})
+    path = search_path(world, JOINTS, start=table.start, goals=table.goal, seed=7).path
+    blocked = np.array([table.start, (table.start + table.goal) / 2, table.goal])
+    turned = [path[::-1], path[:0], path[:1]]  # whose ends are joined through the wall, nothing, the start alone
+    found = search_path(world, JOINTS, start=table.start, goals=[table.goal], known=[blocked, *turned[1:], path])
+    assert (found.iterations, found.goal_index) == (0, 0)
+    np.testing.assert_array_equal(found.path, path)
+    beside = table.scene.configuration({"x": 0.01, "y": -0.31}, base=table.start)
+    joined = search_path(world, JOINTS, start=beside, goals=table.goal, known=[path])
+    assert joined.iterations == 0
+    check(world, JOINTS, joined.path)
+    assert joined.path[0].tolist() == beside.tolist()
+    searched = search_path(world, JOINTS, start=table.start, goals=table.goal, seed=7, known=[blocked, *turned])
+    assert searched.iterations > 0
+    np.testing.assert_array_equal(searched.path, path)
+    with pytest.raises(ConfigurationError, match=r"known must have shape \(m, 5\), not \(9, 3\)"):
+        search_path(world, JOINTS, start=table.start, goals=table.goal, known=[path[:, :3]])
+
+
 def test_the_same_queries_give_the_same_paths() -> None:
     """Bit for bit, in a roadmap of its own."""
     table = Table()

@@ -76,7 +76,7 @@ std::vector<PathConstraint> read_constraints(const ConstraintValues& values, con
 NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints, const ArrayArgument& start,
                  const ArrayArgument& goals, std::uint64_t seed, std::int64_t max_iterations, double step,
                  double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit, bool proved,
-                 const ConstraintValues& constraints) {
+                 const ConstraintValues& constraints, const std::vector<ArrayArgument>& known) {
     require_positive({{step, "step"}, {resolution, "resolution"}});
     if (max_iterations < 0 || shortcut_iterations < 0)
         throw Error(ErrorKind::configuration, "max_iterations and shortcut_iterations must not be negative");
@@ -96,6 +96,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     options.constraints = read_constraints(constraints, world.scene());
     const std::vector<double> q = read_vector(start, "start", n);
     const Configurations ends = read_goals(goals, n);
+    for (const ArrayArgument& path : known) options.known.push_back(rows_of(read_matrix(path, "known", n), n));
     PathResult result = without_gil([&](const auto& interrupted) {
         options.interrupted = interrupted;
         return search_path(world, entries, q, ends, options);
@@ -282,6 +283,7 @@ void bind_path_search(nb::module_& m) {
     m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
           "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.02, "shortcut_iterations"_a = 100,
           "time_limit"_a = nb::none(), "proved"_a = true, "constraints"_a = nb::tuple(),
+          "known"_a = std::vector<ArrayArgument>(),
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
@@ -301,7 +303,10 @@ Args:
     proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
         of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
     constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
-        dense as straight motions between them need to keep the constraints.)" NOT_IN_SCENE R"(
+        dense as straight motions between them need to keep the constraints.
+    known: paths (k, n_joints) that are tried, in order, before any tree grows: joined to the start, and to the goal
+        nearest to their end, by straight motions. One that is free is returned with 0 iterations; it is shortened where
+        it was joined.)" NOT_IN_SCENE R"(
     ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
         constraints.)");
     bind_line_and_recheck(m);

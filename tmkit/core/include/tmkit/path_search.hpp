@@ -77,6 +77,9 @@ struct PathOptions {
     std::int64_t shortcut_iterations = 100;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
     std::vector<PathConstraint> constraints;
+    // Full configurations of paths that are tried before any tree grows, in order: joined to the start, and to the goal
+    // that is nearest to their end, by straight motions.
+    std::vector<Configurations> known;
     std::function<bool()> interrupted;  // asked now and then; true ends the search
 };
 

@@ -192,9 +192,12 @@ public:
           starts_(size_), goals_(size_), step_(size_) {}
 
     // A free path from start to one of the goals, or nothing.
-    std::optional<Points> run(const std::vector<double>& start, const Points& goals, std::int64_t& iterations) {
+    std::optional<Points> run(const std::vector<double>& start, const Points& goals, const std::vector<Points>& known,
+                              std::int64_t& iterations) {
         for (const std::vector<double>& goal : goals)
             if (Points path{start}; checker_.connect(start.data(), goal.data(), path, true)) return path;
+        for (const Points& path : known)
+            if (path.size() > 1 && is_free(path)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
         Tree* grows = &starts_;
@@ -217,6 +220,14 @@ public:
     }
 
 private:
+    bool is_free(const Points& path) {
+        for (std::size_t i = 0; i + 1 < path.size(); ++i)
+            if (!checker_.edge_is_free(path[i].data(), path[i + 1].data(), i + 2 == path.size()) ||
+                !checker_.constraints().keeps(path[i].data(), path[i + 1].data()))
+                return false;
+        return true;
+    }
+
     // A step towards a random target: from a node of the tree, or -1 where the target cannot keep the constraints.
     struct Step {
         std::vector<double> target;
@@ -405,10 +416,41 @@ private:
     void search() {
         sort_goals();
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
-        std::optional<Points> path = Search(checker_, ranges, options_).run(x_start_, valid_, result_.iterations);
-        if (path && path->size() > 2) shorten_path(*path, checker_, options_.shortcut_iterations);
+        std::vector<Points> known;
+        for (const Configurations& path : options_.known) known.push_back(joined(path));
+        std::optional<Points> path =
+            Search(checker_, ranges, options_).run(x_start_, valid_, known, result_.iterations);
+        // Of a known path with its own ends no corner is new.
+        const auto found = path ? std::find(known.begin(), known.end(), *path) : known.end();
+        const bool is_new =
+            found == known.end() || found->size() > options_.known[std::size_t(found - known.begin())].size();
+        if (path && path->size() > 2 && is_new) shorten_path(*path, checker_, options_.shortcut_iterations);
         if (path && checker_.stop_reason() != PathStatus::interrupted) accept(*path);
         else result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
+    }
+
+    // The moving values of a path, by whole turns to where its beginning is nearest to the start, from the start to the
+    // goal that is nearest to its end.
+    Points joined(const Configurations& path) const {
+        constexpr double same = 1e-9;
+        Points points;
+        for (const std::vector<double>& q : path) {
+            std::vector<double>& x = points.emplace_back();
+            for (const std::int32_t entry : entries_)
+                x.push_back(q[entry] + (near_start(entry, path.front()[entry]) - path.front()[entry]));
+        }
+        if (points.empty()) return {};
+        const auto nearer = [&](const auto& a, const auto& b) {
+            return distance(points.back(), a) < distance(points.back(), b);
+        };
+        const std::vector<double>& goal = *std::min_element(valid_.begin(), valid_.end(), nearer);
+        for (const bool at_end : {false, true}) {
+            const std::vector<double>& end = at_end ? goal : x_start_;
+            if (distance(at_end ? points.back() : points.front(), end) <= same)
+                (at_end ? points.back() : points.front()) = end;
+            else points.insert(at_end ? points.end() : points.begin(), end);
+        }
+        return points;
     }
 
     // Nearest goal first for the straight tries; the order of equals is theirs.
