@@ -96,6 +96,7 @@ def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
 
 
 @settings(max_examples=scaled_examples(0.3))
+@example((np.array([[-0.125], [-0.75], [0.0]]), np.ones(1), np.full(1, 3.0)), 0.02)  # which rests where it turns back
 @given(paths(), st.sampled_from([0.0, 0.02]))
 def test_a_motion_is_restored_from_its_numbers(given_path: tuple[Array, Array, Array], deviation: float) -> None:
     """Points, widths, speeds and means have all of a motion, bit for bit, after a way through text."""

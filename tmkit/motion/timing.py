@@ -238,9 +238,9 @@ def restored_path(path: _Array, parts: Sequence[tuple[int, _Array, _Array, float
             not np.all(np.isfinite(rounded[1]))
             or len(speeds) != len(rounded[0])
             or speeds[[0, -1]].any()
-            or not np.all(speeds[1:-1] > 0.0)
+            or not (np.all(speeds >= 0.0) and np.all(speeds[1:] + speeds[:-1] > 0.0))
         ):
-            raise ConfigurationError(f"expected {len(rounded[0])} speeds, 0 at both ends and positive between")
+            raise ConfigurationError(f"expected {len(rounded[0])} speeds, 0 at both ends and never twice in a row")
         made.append((row, timed_motion(own, widths, rounded, speeds, mean)))
     result = BlendedPath.of(points, made)
     if not result.duration <= _LONGEST:
