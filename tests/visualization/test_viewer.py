@@ -118,7 +118,7 @@ def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts():
             ),
             page,
         )
-        assert distance(drawn_poses(page, ["a"])["a"], goal) < _TOLERANCE
+        _until(lambda: distance(drawn_poses(page, ["a"])["a"], goal) < _TOLERANCE, page)
         viewer.set_state(viewer.scene.reparent("a", "b", q=viewer.q), viewer.q)
         page.get_by_role("tab", name="Facts").click()
         page.get_by_text("(on a b)").first.wait_for()
