@@ -85,7 +85,7 @@ class Roadmap:
             UnknownNameError: the scene does not have a joint of the roadmap, as that of another robot.
             ConfigurationError: a configuration of the wrong length, a mimic joint.
 
-        Cost: where a path between these ends is free, some 0.15 ms of a Panda among ten objects; O(paths kept).
+        Cost: where a path between these ends is free, some 0.2 ms of a Panda among ten objects; O(paths kept).
         """
         margins = {(a, b): margin for (a, b), margin in self._pair_margins.items() if a in scene and b in scene}
         movable = [name for name in self._movable if name in scene]
