@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <numbers>
 
 namespace tmkit {
 namespace {
@@ -82,13 +81,6 @@ lanes::Solid LanePairs::solid_of(std::int32_t number) const {
     made.points = structure.points.data();
     made.count = static_cast<std::int32_t>(structure.points.size() / 3);
     return made;
-}
-
-float LanePairs::lane_value(const Model::Link& link, const double* q) {
-    double value = link.multiplier * q[link.q_index] + link.offset;
-    if (!link.prismatic && std::abs(value) > 4.0)
-        value -= 2.0 * std::numbers::pi * std::nearbyint(value * (0.5 / std::numbers::pi));
-    return static_cast<float>(value);
 }
 
 void LanePairs::place_lanes(double half) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
+#include <numbers>
 #include <vector>
 
 #include "collision/collision_model.hpp"
@@ -41,8 +43,8 @@ struct LaneRoom {
 
 // Intervals of a motion in lanes, with the pairs that may meet in them; see swept_motion.cpp.
 struct SweptBatch {
-    lanes::Floats middle;  // fractions of the motion
-    double half;           // of an interval
+    std::array<double, lanes::width> middle;  // fractions of the motion
+    double half;                              // of an interval
     unsigned used;
     std::size_t first, last;  // of the pairs; none for a batch that finds its own
 };
@@ -67,8 +69,13 @@ protected:
 
     LanePairs(const Model& model, Data& data);
 
-    // The value of a joint in single precision: an angle without whole turns.
-    static float lane_value(const Model::Link& link, const double* q);
+    // The value of a joint, changed by so much, in single precision: an angle without whole turns.
+    static float lane_value(const Model::Link& link, const double* q, double changed_by = 0.0) {
+        double value = link.multiplier * q[link.q_index] + link.offset + changed_by;
+        if (!link.prismatic && std::abs(value) > 4.0)
+            value -= 2.0 * std::numbers::pi * std::nearbyint(value * (0.5 / std::numbers::pi));
+        return static_cast<float>(value);
+    }
 
     // Puts the links at the values of the joints, which change by so much in `half` of the motion.
     void place_lanes(double half);

@@ -8,6 +8,8 @@
 // matter. Eight intervals are looked at together (lanes.hpp): a direction that separates a pair in one mostly does in
 // others.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 #include "collision/lane_pairs.hpp"
@@ -37,7 +39,7 @@ public:
         const int count = (parts + lanes::width - 1) / lanes::width;
         for (int k = 0; k < count; ++k) {
             const int begin = k * parts / count, end = (k + 1) * parts / count;
-            double middles[lanes::width];
+            std::array<double, lanes::width> middles{};
             for (int i = begin; i < end; ++i) middles[i - begin] = (i + 0.5) / parts;
             add_batch(middles, end - begin, 0.5 / parts, 0, none);
         }
@@ -51,10 +53,10 @@ public:
 private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-    void add_batch(const double* middles, int count, double half, std::size_t first, std::size_t last) {
-        SweptBatch batch{{}, half, (1u << count) - 1, first, last};
-        for (int i = 0; i < lanes::width; ++i) batch.middle[i] = static_cast<float>(middles[std::min(i, count - 1)]);
-        batches_.push_back(batch);
+    void add_batch(std::array<double, lanes::width> middles, int count, double half, std::size_t first,
+                   std::size_t last) {
+        std::fill(middles.begin() + count, middles.end(), middles[count - 1]);  // what is not used is near to what is
+        batches_.push_back({middles, half, (1u << count) - 1, first, last});
     }
 
     // The pair that collides in the middle of an interval of a batch, or is not proved where it is the finest; what is
@@ -62,13 +64,13 @@ private:
     FramePair check(std::size_t number) {
         const SweptBatch now = batches_[number];
         const bool is_finest = 2.0 * now.half * span_ <= std::max(finest, resolution_);
-        // The middles are rounded, at each division anew. Of a motion that is only sampled the finest intervals are points.
-        half_ = is_finest && resolution_ > 0.0 ? 0.0 : now.half + 4e-7;
+        // Of a motion that is only sampled the finest intervals are points.
+        half_ = is_finest && resolution_ > 0.0 ? 0.0 : now.half;
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& link = model_.links[i];
-            const auto by = static_cast<float>(change(link));
-            room_.joints[i] = {lane_value(link, q0_) + now.middle * by,
-                               lanes::Floats{} + static_cast<float>(half_) * by};
+            for (int lane = 0; lane < lanes::width; ++lane)
+                room_.joints[i].value[lane] = lane_value(link, q0_, now.middle[lane] * change(link));
+            room_.joints[i].change = lanes::Floats{} + static_cast<float>(half_ * change(link));
         }
         place_lanes(half_);
         const std::size_t first = room_.near.size();
@@ -98,7 +100,7 @@ private:
                 near.open |= bit;
                 continue;
             }
-            if (!is_placed) place(static_cast<double>(now.middle[lane]));
+            if (!is_placed) place(now.middle[lane]);
             is_placed = true;
             if (measure(near, lane)) return model_.frames(near.pair);
         }
@@ -136,14 +138,14 @@ private:
         if (is_finest) return judge(now, first, open);
         const int parts = std::max(2, lanes::width / static_cast<int>(std::bit_ceil(unsigned(std::popcount(open)))));
         while (open) {
-            double middles[lanes::width];
+            std::array<double, lanes::width> middles{};
             unsigned lane_of[lanes::width];
             int count = 0;
             for (unsigned lane = 0; lane < lanes::width && count + parts <= lanes::width; ++lane) {
                 if (!(open >> lane & 1)) continue;
                 open &= ~(1u << lane);
                 for (int k = 0; k < parts; ++k, ++count) {
-                    middles[count] = static_cast<double>(now.middle[lane]) + now.half * ((2.0 * k + 1.0) / parts - 1.0);
+                    middles[count] = now.middle[lane] + now.half * ((2.0 * k + 1.0) / parts - 1.0);
                     lane_of[count] = lane;
                 }
             }

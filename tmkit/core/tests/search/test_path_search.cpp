@@ -171,6 +171,22 @@ TEST_CASE("motions that are proved free are free at every sample, whatever the s
     CHECK(sampled - free <= free / 20);
 }
 
+TEST_CASE("a motion of a kilometre is proved free beside a rail a tenth of a millimetre away, and not into a post") {
+    EditableScene scene = with_frame(world_only(), "cart", "world", {}, {attached(ShapeKind::box, {0.2, 0.2, 0.2})},
+                                     joint_of_type(JointType::prismatic, {1, 0, 0}, -500, 500));
+    scene = with_box(scene, "rail", {1000.0, 0.1, 0.1}, {0.0, 0.1501, 0.0});
+    const std::vector<double> from{-490.0}, to{490.0};
+    std::int64_t checks = 0;
+    const auto is_proved = [&](const EditableScene& in) {
+        const CollisionWorld world(in, {});
+        const CollisionView view(world, {0}, from.data());
+        CollisionView::Scratch scratch = view.scratch();
+        return !view.find_unproved(from.data(), to.data(), scratch, checks);
+    };
+    CHECK(is_proved(scene));
+    CHECK_FALSE(is_proved(with_box(scene, "post", {0.01, 0.01, 0.01}, {321.0, 0.0, 0.0})));
+}
+
 TEST_CASE("a continuous joint takes the short way to a goal given several turns away") {
     EditableScene scene = with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
                                      joint_of_type(JointType::continuous, {0, 0, 1}));
