@@ -22,6 +22,9 @@ inline double distance(const double* a, const double* b, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) sum += (b[i] - a[i]) * (b[i] - a[i]);
     return std::sqrt(sum);
 }
+inline double distance(const std::vector<double>& a, const std::vector<double>& b) {
+    return distance(a.data(), b.data(), a.size());
+}
 
 class ConstraintSet {
 public:
@@ -165,5 +168,8 @@ private:
     bool timed_ = false;
     std::chrono::steady_clock::time_point deadline_;
 };
+
+// Shortens a free path by dropping points and cutting corners; both ends stay.
+void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations);
 
 }  // namespace tmkit
