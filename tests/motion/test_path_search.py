@@ -189,7 +189,7 @@ def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
     scene = SceneGraph().add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
     scene = scene.add_frame("ball", "x", joint=Prismatic([0, 1, 0], lower=-1, upper=1), shapes=[Sphere(1e-3)])
     plate = Box([thickness, 1.4, 0.5])
-    world = CollisionWorld(scene.add_frame("plate", "world", pose=Pose([0.15, 0, 0]), shapes=[plate]))
+    world = CollisionWorld(scene.add_frame("plate", "world", pose=Pose([1 / 6, 0, 0]), shapes=[plate]))
     start, goal = [-0.5, 0.0], [0.5, 0.0]
     through = search_path(world, ["x", "ball"], start=start, goals=goal, resolution=0.1, proved=False)
     np.testing.assert_array_equal(through.path, [[-0.5, 0], [0.5, 0]])

@@ -98,8 +98,8 @@ Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 // Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then infinite. 0 for overlap.
 // The limit must not be negative.
 double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, WarmStart* warm = nullptr) {
-    room.difference.set(static_cast<const coal::ShapeBase*>(a.solid.geometry),
-                        static_cast<const coal::ShapeBase*>(b.solid.geometry), a.pose, b.pose);
+    room.difference.set_shapes(static_cast<const coal::ShapeBase&>(*a.solid.geometry),
+                               static_cast<const coal::ShapeBase&>(*b.solid.geometry), a.pose, b.pose);
     coal::details::GJK& gjk = room.gjk;
     gjk.reset(128, 1e-6);
     gjk.setDistanceEarlyBreak(limit);

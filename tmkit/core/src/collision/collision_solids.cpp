@@ -57,8 +57,7 @@ std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
     for (const std::int32_t vertex : hull.vertices) corners->push_back((*points)[vertex]);
     auto triangles = std::make_shared<std::vector<coal::Triangle>>();
     for (const auto& [a, b, c] : hull.triangles) triangles->emplace_back(a, b, c);
-    return std::make_unique<coal::Convex<coal::Triangle>>(corners, static_cast<unsigned int>(corners->size()),
-                                                          triangles, static_cast<unsigned int>(triangles->size()));
+    return std::make_unique<TabledHull>(corners, triangles);
 }
 
 std::unique_ptr<coal::CollisionGeometry> build_triangles(const Shape& shape) {

@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "collision/support_table.hpp"
 #include "tmkit/error.hpp"
 #include "tmkit/shape.hpp"
 
@@ -61,7 +62,7 @@ private:
 // Room to compare in; one for each thread.
 struct NarrowPhaseRoom {
     coal::details::GJK gjk{128, 1e-6};
-    coal::details::MinkowskiDiff difference;
+    TabledDifference difference;
     coal::Box box{1.0, 1.0, 1.0};
     std::array<PrismRoom, 2> prisms;  // outer, inner
 };

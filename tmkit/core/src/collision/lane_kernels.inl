@@ -242,6 +242,18 @@ INLINE Floats reach_along(const Item& item, const Twist& common, const Vector& d
     return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y + half[2] * turns.z + item.rest;
 }
 
+// Heights along a direction in its axes that a shape has at least and at most.
+INLINE Floats least_top_of(const Solid& solid, const Vector& direction) {
+    const Floats along = solid.axis == 0 ? direction.x : solid.axis == 1 ? direction.y : direction.z;
+    Floats top{};
+    for (std::int32_t i = 0; i < solid.ball_count; ++i) top = larger(top, solid.offsets[i] * along + solid.radii[i]);
+    return top;
+}
+INLINE Floats most_top_of(const Solid& solid, const Vector& direction) {
+    return solid.half[0] * absolute(direction.x) + solid.half[1] * absolute(direction.y) +
+           solid.half[2] * absolute(direction.z);
+}
+
 // The largest height of the points of a shape along a direction in its axes.
 INLINE Floats top_of(const Solid& solid, const Vector& direction) {
     Floats top = broadcast(-1e30f);
@@ -252,12 +264,13 @@ INLINE Floats top_of(const Solid& solid, const Vector& direction) {
     return top;
 }
 
-unsigned apart(const Item& a, const Item& b, const Twist& common, const float* direction, float within) {
+unsigned apart(const Item& a, const Item& b, const Twist& common, const float* direction, float within,
+               unsigned wanted) {
     const Vector between = a.center - b.center;
     const Vector normal = direction ? combined(b.columns, direction) : (1.0f / (length(between) + 1e-6f)) * between;
     const Solid &of_a = *a.solid, &of_b = *b.solid;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
-    if (bits(gap > 0.0f) == 0) return 0;  // both contain their centres
+    if ((bits(gap > 0.0f) & wanted) == 0) return 0;  // both contain their centres
     if (direction) {
         float top = -1e30f;
         for (std::int32_t i = 0; i < of_b.count; ++i) {
@@ -269,8 +282,11 @@ unsigned apart(const Item& a, const Item& b, const Twist& common, const float* d
     } else gap -= top_of(of_b, along(b.columns, normal));
     gap -= reach_along(a, common, normal);
     if (of_b.link >= 0) gap -= reach_along(b, common, normal);
-    if (bits(gap > 0.0f) == 0) return 0;
-    return bits(gap - top_of(of_a, along(a.columns, -1.0f * normal)) > 0.0f);
+    const Vector of_normal = along(a.columns, -1.0f * normal);
+    const unsigned surely = bits(gap > most_top_of(of_a, of_normal) - of_a.radius) & wanted;
+    if (surely == wanted || of_a.count <= 8) return surely;
+    if ((bits(gap > least_top_of(of_a, of_normal)) & wanted) == surely) return surely;
+    return bits(gap > top_of(of_a, of_normal)) & wanted;
 }
 
 void reach(const Item& a, const Item& b, const Twist& common, const float* direction, float* found) {

@@ -153,9 +153,9 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     WarmStart& warm = warm_of(a, b);
     if (is_plane) warm.direction[2] = 1.0f;
     if (has_direction(warm))
-        overlap.swept &= ~kernels_.apart(item_a, item_b, common, warm.direction, within(margin, item_b));
+        overlap.swept &= ~kernels_.apart(item_a, item_b, common, warm.direction, within(margin, item_b), overlap.swept);
     if (std::popcount(overlap.swept) > 2 && !is_plane && item_a.solid->count > 1)
-        overlap.swept &= ~kernels_.apart(item_a, item_b, common, nullptr, within(margin, item_b));
+        overlap.swept &= ~kernels_.apart(item_a, item_b, common, nullptr, within(margin, item_b), overlap.swept);
     if (overlap.swept) room_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
     return inside;
 }
@@ -169,7 +169,7 @@ const float* LanePairs::separate(NearPair& near, const coal::Vec3s& ray, bool in
     if (!near.waiting || !in_present_lanes) return warm.direction;
     const std::int32_t at_a = placed(a), at_b = placed(b);
     near.waiting &= ~kernels_.apart(room_.items[at_a], room_.items[at_b], room_.twists[near.link + 1], warm.direction,
-                                    within(margin, room_.items[at_b]));
+                                    within(margin, room_.items[at_b]), near.waiting);
     return warm.direction;
 }
 

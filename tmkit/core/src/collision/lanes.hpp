@@ -73,9 +73,10 @@ struct Kernels {
     Overlap (*overlap)(const Item& a, const Item& b, const Twist& common, float within);
     // Where they surely overlap in the middle, deeper than a distance.
     unsigned (*inside)(const Item& a, const Item& b, float by);
-    // Where they keep a distance along a direction, which points from b to a in the axes of b; if none is given, along
-    // the line of their centres.
-    unsigned (*apart)(const Item& a, const Item& b, const Twist& common, const float* direction, float within);
+    // Where, of the lanes that are wanted, they keep a distance along a direction, which points from b to a in the axes
+    // of b; if none is given, along the line of their centres.
+    unsigned (*apart)(const Item& a, const Item& b, const Twist& common, const float* direction, float within,
+                      unsigned wanted);
     // How much nearer they come in half an interval at most, along a direction if it is given, by lane.
     void (*reach)(const Item& a, const Item& b, const Twist& common, const float* direction, float* found);
     // Of nodes of so many coordinates each, the first of the nearest to each point.

@@ -35,8 +35,8 @@ public:
     }
 
     FramePair find(std::int64_t& checks) {
-        const auto parts = std::max(1, static_cast<int>(std::ceil(span_ / coarsest)));
-        const int count = (parts + lanes::width - 1) / lanes::width;
+        const int count = std::max(1, static_cast<int>(std::ceil(span_ / (coarsest * lanes::width))));
+        const int parts = count * lanes::width;  // lanes that are not used cost as much
         for (int k = 0; k < count; ++k) {
             const int begin = k * parts / count, end = (k + 1) * parts / count;
             std::array<double, lanes::width> middles{};

@@ -86,9 +86,10 @@ public:
     // The straight motion from a, known to be free, to b; where paths are to be proved, proved free.
     bool edge_is_free(const double* a, const double* b, bool end_is_free) {
         if (!end_is_free && blocks(find_collision(b))) return false;
-        const std::vector<double> from = full(a), to = full(b);
+        fill(a, from_);
+        fill(b, to_);
         const FramePair pair =
-            view_.find_unproved(from.data(), to.data(), scratch_, checks_, proves_ ? 0.0 : resolution_);
+            view_.find_unproved(from_.data(), to_.data(), scratch_, checks_, proves_ ? 0.0 : resolution_);
         return !blocks(pair);
     }
 
@@ -98,14 +99,15 @@ public:
         return static_cast<bool>(pair);
     }
 
-    // Looks at up to `together` places at once; find_ahead() then says what is in the way at each, by its number.
+    // Looks at `together` places at once; find_ahead() then says what is in the way at each, by its number.
     static constexpr std::size_t together = CollisionView::together;
-    void look_ahead(const Points& places) {
-        ahead_.clear();
-        for (const std::vector<double>& place : places) ahead_.push_back(full(place.data()));
+    void look_ahead(const std::array<const double*, together>& places) {
         std::array<const double*, together> rows{};
-        for (std::size_t i = 0; i < ahead_.size(); ++i) rows[i] = ahead_[i].data();
-        view_.look_ahead(rows.data(), static_cast<int>(ahead_.size()), scratch_);
+        for (std::size_t i = 0; i < together; ++i) {
+            fill(places[i], ahead_[i]);
+            rows[i] = ahead_[i].data();
+        }
+        view_.look_ahead(rows.data(), static_cast<int>(together), scratch_);
     }
     FramePair find_ahead(std::size_t number) {
         ++checks_;
@@ -147,21 +149,26 @@ public:
     std::int64_t checks() const { return checks_; }
     const PairCounter& blocking() const { return blocking_; }
     std::vector<double> full(const double* x) const {
-        std::vector<double> q = q_;
-        for (std::size_t i = 0; i < entries_.size(); ++i) q[entries_[i]] = x[i];
+        std::vector<double> q;
+        fill(x, q);
         return q;
     }
 
 private:
+    void fill(const double* x, std::vector<double>& q) const {
+        q = q_;
+        for (std::size_t i = 0; i < entries_.size(); ++i) q[entries_[i]] = x[i];
+    }
+
     const std::vector<std::int32_t>& entries_;
-    std::vector<double> q_;
+    std::vector<double> q_, from_, to_;
     double resolution_;
     bool proves_;
     const std::function<bool()>& interrupted_;
     ConstraintSet constraints_;
     CollisionView view_;
     CollisionView::Scratch scratch_;
-    Configurations ahead_;
+    std::array<std::vector<double>, together> ahead_;
     PairCounter blocking_;
     std::int64_t checks_ = 0, next_question_ = 0;
     PathStatus status_ = PathStatus::solved;

@@ -29,24 +29,22 @@ public:
     const double* at(std::int32_t node) const { return coordinates_.data() + std::size_t(node) * size_; }
     std::int32_t count() const { return static_cast<std::int32_t>(parents_.size()); }
 
-    std::int32_t nearest(const double* x) const {
-        std::int32_t best = 0;
-        double least = std::numeric_limits<double>::infinity();
-        for (std::int32_t node = 0; node < count(); ++node) {
-            const double* y = at(node);
-            double sum = 0.0;
-            for (std::size_t i = 0; i < size_ && sum < least; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
-            if (sum < least) {
-                least = sum;
-                best = node;
-            }
-        }
-        return best;
+    // Of eight points, to single precision.
+    using Nearest = std::array<std::int32_t, lanes::width>;
+    Nearest nearest(const std::array<const double*, lanes::width>& points) const {
+        struct Coordinate {
+            lanes::Floats of;
+        };
+        std::vector<Coordinate> coordinates(size_);
+        for (std::size_t k = 0; k < size_; ++k)
+            for (std::size_t i = 0; i < lanes::width; ++i) coordinates[k].of[i] = static_cast<float>(points[i][k]);
+        Nearest found{};
+        lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_), &coordinates.data()->of,
+                                 found.data());
+        return found;
     }
-
-    // Those of eight points, to single precision.
-    void nearest(const lanes::Floats* points, std::int32_t* found) const {
-        lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_), points, found);
+    std::int32_t nearest(const double* point) const {
+        return nearest({point, point, point, point, point, point, point, point})[0];
     }
 
     // From the node to the root of its tree.
@@ -84,9 +82,12 @@ public:
         Tree* joins = &goals_;
         for (std::int64_t i = 0; i < options_.max_iterations && !checker_.stopped(); ++i) {
             ++iterations;
-            // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
-            if (grows->count() > joins->count()) std::swap(grows, joins);
-            const Step& next = next_step(*grows);
+            if (!has_steps(*grows)) {
+                // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
+                if (grows->count() > joins->count()) std::swap(grows, joins);
+                look_ahead(*grows);
+            }
+            const Step& next = steps_[next_++];
             const bool is_free = checker_.constraints().empty();
             if (next.from < 0 || (is_free && checker_.blocks(checker_.find_ahead(next_ - 1)))) continue;
             const std::int32_t node = extend(*grows, next.from, next.target.data(), is_free);
@@ -108,52 +109,52 @@ private:
         return true;
     }
 
-    // A step towards a random target: from a node of the tree, or -1 where the target cannot keep the constraints.
+    // A step towards a random target, and its end; from a node of the tree, or -1 where the target cannot keep the
+    // constraints.
     struct Step {
-        std::vector<double> target;
+        std::vector<double> target, end;
         std::int32_t from;
     };
 
-    struct Coordinates {
-        lanes::Floats of;
-    };
-
-    const Step& next_step(const Tree& tree) {
-        if (next_ == steps_.size() || &tree != steps_of_ || tree.count() != steps_count_) look_ahead(tree);
-        return steps_[next_++];
+    // Whether steps are left that were chosen for the tree as it is. Where trees have more than a few nodes, those that
+    // some steps add change little: then all are taken.
+    bool has_steps(const Tree& tree) const {
+        constexpr std::int32_t few = 20;
+        return next_ < steps_.size() && &tree == steps_of_ &&
+               (tree.count() == steps_count_ || starts_.count() + goals_.count() > few);
     }
 
-    // The ends of some steps are looked at together. That holds until the tree grows, which most steps do not make it.
+    // Chooses steps, whose ends are looked at together.
     void look_ahead(const Tree& tree) {
-        steps_.erase(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_));
+        const bool is_free = checker_.constraints().empty();
+        std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_), steps_.end());
+        const std::size_t kept = steps_.size() - next_;
+        steps_.resize(is_free ? PathChecker::together : 1);
+        for (std::size_t i = kept; i < steps_.size(); ++i) {
+            steps_[i].target.resize(size_);
+            for (std::size_t k = 0; k < size_; ++k) steps_[i].target[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
+        }
         next_ = 0;
         steps_of_ = &tree;
         steps_count_ = tree.count();
-        const ConstraintSet& constraints = checker_.constraints();
-        const bool is_free = constraints.empty();
-        while (steps_.size() < (is_free ? PathChecker::together : 1)) {
-            Step& step = steps_.emplace_back(Step{std::vector<double>(size_), 0});
-            for (std::size_t k = 0; k < size_; ++k) step.target[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
-            if (!is_free && !constraints.project(step.target.data())) step.from = -1;
+        if (is_free) look_at_ends(tree);
+        else {
+            const bool keeps = checker_.constraints().project(steps_[0].target.data());
+            steps_[0].from = keeps ? tree.nearest(steps_[0].target.data()) : -1;
         }
-        Points ends;
-        if (is_free) {
-            std::vector<Coordinates> points(size_);
-            std::array<std::int32_t, PathChecker::together> nearest{};
-            for (std::size_t k = 0; k < size_; ++k)
-                for (std::size_t i = 0; i < steps_.size(); ++i)
-                    points[k].of[i] = static_cast<float>(steps_[i].target[k]);
-            tree.nearest(&points.data()->of, nearest.data());
-            for (std::size_t i = 0; i < steps_.size(); ++i) steps_[i].from = nearest[i];
-        } else if (steps_[0].from >= 0) {
-            steps_[0].from = tree.nearest(steps_[0].target.data());
+    }
+
+    void look_at_ends(const Tree& tree) {
+        std::array<const double*, PathChecker::together> targets{}, ends{};
+        for (std::size_t i = 0; i < steps_.size(); ++i) targets[i] = steps_[i].target.data();
+        const Tree::Nearest nearest = tree.nearest(targets);
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            steps_[i].from = nearest[i];
+            step_towards(tree.at(nearest[i]), steps_[i].target.data());
+            steps_[i].end = step_;
+            ends[i] = steps_[i].end.data();
         }
-        for (Step& step : steps_) {
-            if (step.from < 0) return;
-            step_towards(tree.at(step.from), step.target.data());
-            ends.push_back(step_);
-        }
-        if (is_free) checker_.look_ahead(ends);
+        checker_.look_ahead(ends);
     }
 
     // Sets the end of a step, and whether it reaches x; returns their distance.

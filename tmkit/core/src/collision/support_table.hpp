@@ -1,0 +1,50 @@
+// The farthest points of a convex hull, by direction: GJK asks for little else.
+#pragma once
+
+#include <coal/narrowphase/minkowski_difference.h>
+#include <coal/shape/convex.h>
+#include <coal/shape/geometric_shapes.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace tmkit {
+
+// Directions are divided into the cells of grids on the faces of a cube. Each knows the corners that are farthest along
+// some direction in it: a few of hundreds. Immutable.
+class SupportTable {
+public:
+    // O(corners).
+    explicit SupportTable(const std::vector<coal::Vec3s>& corners);
+
+    // The corner that lies farthest along a direction of any length.
+    const coal::Vec3s& farthest(const coal::Vec3s& direction) const;
+
+private:
+    std::vector<coal::Vec3s> corners_;
+    int side_ = 1;                                 // of a grid, in cells
+    std::vector<std::uint32_t> first_, farthest_;  // by cell: where its corners begin among all that follow
+};
+
+// A hull that has such a table.
+class TabledHull final : public coal::Convex<coal::Triangle> {
+public:
+    TabledHull(const std::shared_ptr<std::vector<coal::Vec3s>>& corners,
+               const std::shared_ptr<std::vector<coal::Triangle>>& triangles);
+
+    const SupportTable table;
+};
+
+// coal's difference of two shapes, which looks the corners of such hulls up.
+struct TabledDifference : coal::details::MinkowskiDiff {
+    void set_shapes(const coal::ShapeBase& a, const coal::ShapeBase& b, const coal::Transform3s& pose_a,
+                    const coal::Transform3s& pose_b);
+
+    struct Known {  // of a shape: null for others
+        const SupportTable* table;
+        const coal::Box* box;
+    };
+    Known known[2]{};
+};
+
+}  // namespace tmkit
