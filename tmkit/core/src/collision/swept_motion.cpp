@@ -37,11 +37,12 @@ public:
     FramePair find(std::int64_t& checks) {
         const int count = std::max(1, static_cast<int>(std::ceil(span_ / (coarsest * lanes::width))));
         const int parts = count * lanes::width;  // lanes that are not used cost as much
-        for (int k = 0; k < count; ++k) {
-            const int begin = k * parts / count, end = (k + 1) * parts / count;
+        for (int i = 0; i < count; ++i) {
+            // From the middle outwards: near the ends, which are free, less is in the way.
+            const int batch = (count - 1) / 2 + (i % 2 ? (i + 1) / 2 : -(i / 2));
             std::array<double, lanes::width> middles{};
-            for (int i = begin; i < end; ++i) middles[i - begin] = (i + 0.5) / parts;
-            add_batch(middles, end - begin, 0.5 / parts, 0, none);
+            for (int lane = 0; lane < lanes::width; ++lane) middles[lane] = (batch * lanes::width + lane + 0.5) / parts;
+            add_batch(middles, lanes::width, 0.5 / parts, 0, none);
         }
         for (std::size_t i = 0; i < batches_.size(); ++i) {
             checks += std::popcount(batches_[i].used);
