@@ -207,16 +207,16 @@ Overlap overlap(const Item& a, const Item& b, const Twist& common, float within)
 
 // Whether balls of an item meet a box, or balls of another.
 INLINE Integers balls_meet(const Item& a, const Item& b, float by) {
-    constexpr float cube = 0.577f;  // half of the side of the cube in a ball of radius 1
     const Solid &of_a = *a.solid, &of_b = *b.solid;
     Integers found{};
     for (std::int32_t i = 0; i < of_a.ball_count; ++i) {
         const Vector to = a.center + of_a.offsets[i] * a.columns[of_a.axis] - b.center;
         if (of_b.is_box) {
             const Vector local = absolute(along(b.columns, to));
-            const float radius = cube * of_a.radii[i] - by;
-            found |= (local.x < of_b.half[0] + radius) & (local.y < of_b.half[1] + radius) &
-                     (local.z < of_b.half[2] + radius);
+            const float radius = of_a.radii[i] - by;
+            const Vector out = {larger(local.x - of_b.half[0], Floats{}), larger(local.y - of_b.half[1], Floats{}),
+                                larger(local.z - of_b.half[2], Floats{})};
+            if (radius > 0.0f) found |= dot(out, out) < radius * radius;
         } else {
             for (std::int32_t j = 0; j < of_b.ball_count; ++j) {
                 const Vector apart = to - of_b.offsets[j] * b.columns[of_b.axis];

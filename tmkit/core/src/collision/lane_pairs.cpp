@@ -47,14 +47,14 @@ void LanePairs::make_room() {
         made.parent = link.parent;
         made.prismatic = link.prismatic;
         copy(link.parent_from_joint, made.rotation, made.translation);
-        room_.extent += link.parent_from_joint.getTranslation().norm();
+        room_.extent += room_.lengths.emplace_back(link.parent_from_joint.getTranslation().norm());
     }
     double largest = 1.0;
     for (std::int32_t i = 0; i < model_.moving_count; ++i) {
         room_.solids.push_back(solid_of(i));
         const Solid& solid = model_.item(i);
-        const double most = model_.placed[i].link_from_shape.transform(solid.center).norm() + solid.half.norm();
-        largest = std::max(largest, most);
+        room_.sizes.push_back(model_.placed[i].link_from_shape.transform(solid.center).norm() + solid.half.norm());
+        largest = std::max(largest, room_.sizes.back());
     }
     room_.extent += largest;
     for (const auto& pair : model_.moving_pairs) room_.common.push_back(model_.common_link(pair.a, pair.b));

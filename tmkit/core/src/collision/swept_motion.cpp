@@ -188,16 +188,15 @@ private:
     // acceleration is at most the sum over the joints of their speed by that joint times the turns of those before,
     // twice, and of that joint. Their distance from an axis is at most the lengths of the links between.
     double bend(std::int32_t item) const {
-        const Solid& solid = model_.item(item);
-        if (solid.kind == SolidKind::plane) return unbounded;
-        double arm = model_.placed[item].link_from_shape.transform(solid.center).norm() + solid.half.norm();
+        if (model_.item(item).kind == SolidKind::plane) return unbounded;
+        double arm = room_.sizes[item];
         double most = 0.0, rest = 0.0;
         for (std::int32_t at = model_.placed[item].link; at >= 0; at = model_.links[at].parent) {
             const Model::Link& joint = model_.links[at];
             const double value = 0.5 * std::abs(change(joint)), moved = joint.prismatic ? value : value * arm;
             if (!joint.prismatic) rest += value * (most + 0.5 * moved);
             most += moved;
-            arm += joint.parent_from_joint.getTranslation().norm();
+            arm += room_.lengths[at];
             if (joint.prismatic)
                 arm += std::abs(joint.offset) + std::abs(joint.multiplier) * std::max(std::abs(q0_[joint.q_index]),
                                                                                       std::abs(q1_[joint.q_index]));
