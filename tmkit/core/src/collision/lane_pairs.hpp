@@ -24,7 +24,8 @@ struct NearPair {
 // Where lanes are looked at. Kept for all queries of a search.
 struct LaneRoom {
     std::vector<lanes::Link> links;
-    std::vector<double> lengths, sizes;  // metres: by link, from its parent; by moving item, of its points from its link
+    std::vector<double> lengths;       // by link: metres from its parent
+    std::vector<double> sizes;         // by moving item: metres, at most, of its points from its link
     std::vector<lanes::Joint> joints;  // by link
     std::vector<lanes::Pose> poses;
     std::vector<lanes::Twist> twists;         // by link, after that of the root
