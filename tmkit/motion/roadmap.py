@@ -57,6 +57,8 @@ class Roadmap:
         self._between: dict[bytes, list[int]] = {}  # ways by their ends
         self._first, self._last, self._lengths = (np.zeros(0) for _ in range(3))  # of the ways
         self._world: CollisionWorld | None = None  # of the last query
+        self._names: Sequence[str] = ()  # of its joints
+        self._entries = np.zeros(0, np.intp)  # of those that move, among them
 
     def __len__(self) -> int:
         """Return the number of configurations that are kept."""
@@ -95,26 +97,26 @@ class Roadmap:
             world = self._world.moved_to(scene, movable=movable, pair_margins=margins)
         self._world = world
         q, targets = plain_numbers(start, "start"), np.atleast_2d(plain_numbers(goals, "goals"))
-        names = scene.joint_names
-        entries = [names.index(joint) for joint in self.joints if joint in names]
-        known = self._known(scene, q, targets, entries) if len(entries) == len(self.joints) else []
+        if (names := scene.joint_names) != self._names:
+            self._names, self._entries = names, np.array([names.index(j) for j in self.joints if j in names], np.intp)
+        known = self._known(scene, q, targets) if len(self._entries) == len(self.joints) else []
         found = search_path(
             world, self.joints, start=q, goals=targets, seed=seed, max_iterations=max_iterations,
             shortcut_iterations=shortcut_iterations, known=known,
         )  # fmt: skip
-        if found.status is PathStatus.SOLVED and len(found.path) > 2:
-            self._keep(found.path[:, entries])
+        if found.status is PathStatus.SOLVED and len(path := found.path) > 2:
+            self._keep(path[:, self._entries])
         return found
 
-    def _known(self, scene: SceneGraph, q: _Array, targets: _Array, entries: list[int]) -> list[_Array]:
+    def _known(self, scene: SceneGraph, q: _Array, targets: _Array) -> list[_Array]:
         """Return full configurations of the paths that lead near to a goal from near the start, the shortest first."""
         if not self._paths or q.shape != (len(scene.joint_names),) or targets.shape[1:] != q.shape:
             return []  # nothing, or the search says what is wrong
-        start, goals = q[entries], targets[:, entries]
+        start, goals = q[self._entries], targets[:, self._entries]
         between = [i for goal in goals for i in self._between.get(start.tobytes() + goal.tobytes(), ())]
         if between:
-            return [self._full(i, q, entries) for i in sorted(between, key=lambda i: self._lengths[i])[:_MOST_TRIES]]
-        turning = np.isinf(scene.joint_limits[entries, 0])
+            return [self._full(i, q) for i in sorted(between, key=self._lengths.__getitem__)[:_MOST_TRIES]]
+        turning = np.isinf(scene.joint_limits[self._entries, 0])
 
         def distances(a: _Array, b: _Array) -> _Array:
             change = a - b
@@ -123,12 +125,13 @@ class Roadmap:
         detours = distances(self._first, start) + np.min([distances(self._last, goal) for goal in goals], axis=0)
         order = np.argsort(self._lengths + detours, kind="stable")
         near = order[detours[order] <= _MOST_DETOUR * self._lengths[order]]
-        return [self._full(i, q, entries) for i in near[:_MOST_TRIES].tolist()]
+        return [self._full(i, q) for i in near[:_MOST_TRIES].tolist()]
 
-    def _full(self, way: int, q: _Array, entries: list[int]) -> _Array:
+    def _full(self, way: int, q: _Array) -> _Array:
         """Return the full configurations of a way."""
-        rows = np.repeat(q[None], len(self._ways[way]), axis=0)
-        rows[:, entries] = self._ways[way]
+        rows = np.empty((len(self._ways[way]), len(q)))
+        rows[:] = q
+        rows[:, self._entries] = self._ways[way]
         return rows
 
     def _keep(self, path: _Array) -> None:
