@@ -331,6 +331,18 @@ def test_names_that_swap() -> None:
     assert a.apply(diff(a, turned)) == turned
 
 
+def test_inertia_goes_with_the_frames_that_a_difference_removes() -> None:
+    """A frame of a body that stays is removed: the body keeps inertia where the difference says so, and not else."""
+    bare = SceneGraph(root="base")
+    inertia = Inertia(2.0, [0.0, 0.0, 0.1])
+    loaded = bare.add_frame("load", "base", body="base").add_frame("beside", "base", body="base")
+    loaded = loaded.set_inertia("load", inertia)
+    left = bare.set_inertia("base", inertia)
+    for a, b in [(loaded, bare), (loaded, left), (loaded, loaded.remove_frame("load")), (left, loaded)]:
+        assert a.apply(diff(a, b)) == b
+        assert b.apply(diff(b, a)) == a
+
+
 def test_pickles_of_other_versions_are_refused() -> None:
     """A state of another format is refused with its number."""
     format_, *content = robot().__getstate__()

@@ -216,6 +216,10 @@ bool SceneEdit::apply_one(const FrameDifference& frame) {
     try {
         if (!frame.before) return add_one(frame);
         if (frame.after) return change_one(*frame.before, *frame.after);
+        const FrameRecord& gone = record(frame.before->name);
+        // Else its body would keep the inertia: what another frame of the body says of it is a difference of its own.
+        if (frame.before->inertia && scene_.body(gone.body).inertia_frame == gone.id)
+            set_inertia(frame.before->name, std::nullopt);
         remove_frame(frame.before->name, false);
         return true;
     } catch (const Error&) {
