@@ -223,7 +223,7 @@ inline const Bounds& CollisionView::Model::bounds(std::int32_t number, const Scr
 
 template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
     const std::vector<double>& margins = rules->margins;
-    for (std::int32_t a = 0; a < moving_count; ++a) {
+    for (std::int32_t a = moving_count - 1; a >= 0; --a) {  // what is farther out is in contact more often
         const MarginClass* of_object = table.data() + std::size_t(row[a]) * rules->object_count();
         const Bounds query = inflated(scratch.shape_bounds[a], rules->largest_margin);
         const bool stopped = tree.visit(query, [&](std::int32_t still) {

@@ -92,7 +92,7 @@ protected:
             const unsigned inside = meet(pair, link, used);
             return inside && hit(pair, inside);
         };
-        for (std::int32_t a = 0; a < model_.moving_count; ++a) {
+        for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {  // as visit_variable()
             const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * rules.object_count();
             if (model_.tree.visit(inflated(enclose(a), rules.largest_margin), [&](std::int32_t still) {
                 const std::int32_t b = model_.moving_count + still;
