@@ -143,6 +143,7 @@ private:
     bool add_one(const FrameDifference& frame);
     void change_edge(const std::string& name, const FrameSpecification& before, const FrameSpecification& after);
     void change_contents(const std::string& name, const FrameSpecification& before, const FrameSpecification& after);
+    void take_inertia(const std::string& name);
     bool change_one(const FrameSpecification& before, const FrameSpecification& after);
     bool apply_one(const FrameDifference& frame);
     void apply_frames(const SceneDifference& difference);

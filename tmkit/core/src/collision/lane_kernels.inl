@@ -242,10 +242,10 @@ INLINE Floats reach_along(const Item& item, const Twist& common, const Vector& d
     return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y + half[2] * turns.z + item.rest;
 }
 
-// Heights along a direction in its axes that a shape has at least and at most.
+// Bounds of the height of a shape along a direction in its axes.
 INLINE Floats least_top_of(const Solid& solid, const Vector& direction) {
     const Floats along = solid.axis == 0 ? direction.x : solid.axis == 1 ? direction.y : direction.z;
-    Floats top{};
+    Floats top = broadcast(-1e30f);
     for (std::int32_t i = 0; i < solid.ball_count; ++i) top = larger(top, solid.offsets[i] * along + solid.radii[i]);
     return top;
 }
@@ -283,9 +283,10 @@ unsigned apart(const Item& a, const Item& b, const Twist& common, const float* d
     gap -= reach_along(a, common, normal);
     if (of_b.link >= 0) gap -= reach_along(b, common, normal);
     const Vector of_normal = along(a.columns, -1.0f * normal);
-    const unsigned surely = bits(gap > most_top_of(of_a, of_normal) - of_a.radius) & wanted;
-    if (surely == wanted || of_a.count <= 8) return surely;
-    if ((bits(gap > least_top_of(of_a, of_normal)) & wanted) == surely) return surely;
+    const Floats to_center = gap + of_a.radius;
+    const unsigned surely = bits(to_center > most_top_of(of_a, of_normal)) & wanted;
+    if (surely == wanted || of_a.is_box) return surely;
+    if ((bits(to_center > least_top_of(of_a, of_normal)) & wanted) == surely) return surely;
     return bits(gap > top_of(of_a, of_normal)) & wanted;
 }
 

@@ -94,7 +94,7 @@ void LanePairs::place_lanes(double half) {
                 farthest = std::max(farthest, std::abs(room_.joints[i].value[lane]));
             extent += static_cast<double>(farthest);
         }
-    slack_ = static_cast<float>(rounding * static_cast<double>(room_.links.size() + 3) * extent);
+    room_.slack = static_cast<float>(rounding * static_cast<double>(room_.links.size() + 3) * extent);
     kernels_.place(room_.links.data(), room_.links.size(), room_.joints.data(), room_.poses.data(),
                    room_.twists.data());
 }
@@ -121,8 +121,8 @@ Bounds LanePairs::enclose(std::int32_t item) {
     if (room_.solids[item].count == 1) room_.boxes[item] = {-huge, -huge, -huge, huge, huge, huge};
     Bounds around;
     for (int k = 0; k < 3; ++k) {
-        around.min_[k] = box[k] -= slack_;
-        around.max_[k] = box[k + 3] += slack_;
+        around.min_[k] = box[k] -= room_.slack;
+        around.max_[k] = box[k + 3] += room_.slack;
     }
     return around;
 }

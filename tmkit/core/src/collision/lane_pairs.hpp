@@ -25,7 +25,7 @@ struct NearPair {
 struct LaneRoom {
     std::vector<lanes::Link> links;
     std::vector<double> lengths;       // by link: metres from its parent
-    std::vector<double> sizes;         // by moving item: metres, at most, of its points from its link
+    std::vector<double> sizes;         // by moving item: metres from its link to its farthest point, at most
     std::vector<lanes::Joint> joints;  // by link
     std::vector<lanes::Pose> poses;
     std::vector<lanes::Twist> twists;         // by link, after that of the root
@@ -35,6 +35,7 @@ struct LaneRoom {
     std::vector<lanes::Item> items;           // by moving item, then those that stand still
     std::vector<std::int64_t> placed_at;      // by moving item: the number of the lanes that it was placed in
     std::int64_t now = 0;                     // the number of the present lanes
+    float slack = 0.0f;                       // metres, for what rounding does in these
     std::vector<std::int32_t> still_number;   // by item that stands still: its number among `items`, or -1
     std::vector<std::array<float, 6>> boxes;  // by moving item: around it in all lanes, lower and upper corner
     std::vector<NearPair> near;
@@ -134,7 +135,6 @@ protected:
     Data& data_;
     LaneRoom& room_;
     const lanes::Kernels& kernels_ = lanes::kernels();
-    float slack_ = 0.0f;  // metres, for what rounding does
 
 private:
     void make_room();
@@ -145,7 +145,7 @@ private:
     Bounds enclose(std::int32_t item);
     bool boxes_meet(std::int32_t a, std::int32_t b, double margin) const;
     float within(double margin, const lanes::Item& b) const {
-        return static_cast<float>(std::max(margin, 0.0)) + slack_ + b.solid->fuzz;
+        return static_cast<float>(std::max(margin, 0.0)) + room_.slack + b.solid->fuzz;
     }
 
     lanes::Floats half_{};

@@ -90,9 +90,12 @@ const Vec3s& SupportTable::farthest(const Vec3s& direction) const {
     const int axis = x >= y ? (x >= z ? 0 : 2) : y >= z ? 1 : 2;
     const double most = std::abs(direction[axis]);
     if (!(most > 0.0)) return corners_.front();
-    const double scale = 0.5 * side_ / most, half = 0.5 * side_;
-    const int row = std::min(static_cast<int>(scale * direction[(axis + 1) % 3] + half), side_ - 1);
-    const int column = std::min(static_cast<int>(scale * direction[(axis + 2) % 3] + half), side_ - 1);
+    const double scale = 0.5 * side_ / most, half = 0.5 * side_, last = side_ - 1;
+    const auto cell_at = [&](double along) {  // 0 for what is no number
+        const double at = scale * along + half;
+        return at > 0.0 ? static_cast<int>(std::min(at, last)) : 0;
+    };
+    const int row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
     const int face = 2 * axis + (direction[axis] < 0.0 ? 1 : 0), cell = (face * side_ + row) * side_ + column;
     const std::uint32_t* at = farthest_.data() + first_[cell];
     const std::uint32_t* end = farthest_.data() + first_[cell + 1];

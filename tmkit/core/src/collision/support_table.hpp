@@ -11,7 +11,7 @@
 namespace tmkit {
 
 // Directions are divided into the cells of grids on the faces of a cube. Each knows the corners that are farthest along
-// some direction in it: a few of hundreds. Immutable.
+// some direction in it: a few out of hundreds. Immutable.
 class SupportTable {
 public:
     // O(corners).

@@ -36,7 +36,7 @@ public:
 
     FramePair find(std::int64_t& checks) {
         const int count = std::max(1, static_cast<int>(std::ceil(span_ / (coarsest * lanes::width))));
-        const int parts = count * lanes::width;  // lanes that are not used cost as much
+        const int parts = count * lanes::width;  // lanes that are left over would cost as much
         for (int i = 0; i < count; ++i) {
             // From the middle outwards: near the ends, which are free, less is in the way.
             const int batch = (count - 1) / 2 + (i % 2 ? (i + 1) / 2 : -(i / 2));
@@ -114,7 +114,7 @@ private:
         put(a);
         put(b);
         // What single precision does to a movement is a share of what it does to a place.
-        const double least = margin + tolerance + static_cast<double>(slack_) * half_ * span_;
+        const double least = margin + tolerance + static_cast<double>(room_.slack) * half_ * span_;
         const double limit = least + reach(near, lane, nullptr);
         WarmStart& warm = warm_of(a, b);
         const double distance =

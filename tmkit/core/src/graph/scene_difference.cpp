@@ -170,13 +170,20 @@ bool SceneEdit::add_one(const FrameDifference& frame) {
     return true;
 }
 
+// Where a frame carries the inertia of its body, which another may do by now, the body has none afterwards.
+void SceneEdit::take_inertia(const std::string& name) {
+    if (const FrameRecord& frame = record(name); scene_.body(frame.body).inertia_frame == frame.id)
+        set_inertia(name, std::nullopt);
+}
+
 // What a frame carries beside its pose and joint.
 void SceneEdit::change_contents(const std::string& name, const FrameSpecification& before,
                                 const FrameSpecification& after) {
     if (before.classes != after.classes) set_classes(name, after.classes);
     if (before.attributes != after.attributes) set_attributes(name, after.attributes);
     if (!(before.shapes == after.shapes)) set_shapes(name, after.shapes);
-    if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
+    if (before.inertia && !after.inertia) take_inertia(name);
+    else if (!(before.inertia == after.inertia)) set_inertia(name, after.inertia);
     if (before.twist && (!after.twist || after.twist->reference != before.twist->reference)) remove_twist(name);
     if (after.twist && before.twist != after.twist) set_twist(name, *after.twist);
 }
@@ -216,10 +223,9 @@ bool SceneEdit::apply_one(const FrameDifference& frame) {
     try {
         if (!frame.before) return add_one(frame);
         if (frame.after) return change_one(*frame.before, *frame.after);
-        const FrameRecord& gone = record(frame.before->name);
-        // Else its body would keep the inertia: what another frame of the body says of it is a difference of its own.
-        if (frame.before->inertia && scene_.body(gone.body).inertia_frame == gone.id)
-            set_inertia(frame.before->name, std::nullopt);
+        // Removing the frame would pass the inertia on to its parent. If another frame of the body is to carry it, that
+        // frame's difference says so.
+        if (frame.before->inertia) take_inertia(frame.before->name);
         remove_frame(frame.before->name, false);
         return true;
     } catch (const Error&) {

@@ -78,6 +78,7 @@ public:
             if (path.size() > 1 && is_free(path)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
+        root_count_ = starts_.count() + goals_.count();
         Tree* grows = &starts_;
         Tree* joins = &goals_;
         for (std::int64_t i = 0; i < options_.max_iterations && !checker_.stopped(); ++i) {
@@ -116,12 +117,12 @@ private:
         std::int32_t from;
     };
 
-    // Whether steps are left that were chosen for the tree as it is. Where trees have more than a few nodes, those that
-    // some steps add change little: then all are taken.
+    // Whether steps are left to take. While the trees are small, steps that were chosen before the tree grew are chosen
+    // again; later, nodes that are new change little.
     bool has_steps(const Tree& tree) const {
-        constexpr std::int32_t few = 20;
+        constexpr std::int32_t few = 18;  // nodes beside the roots
         return next_ < steps_.size() && &tree == steps_of_ &&
-               (tree.count() == steps_count_ || starts_.count() + goals_.count() > few);
+               (tree.count() == steps_count_ || starts_.count() + goals_.count() - root_count_ > few);
     }
 
     // Chooses steps, whose ends are looked at together.
@@ -207,7 +208,7 @@ private:
     std::vector<Step> steps_;  // to come, from the one numbered next_ on
     std::size_t next_ = 0;
     const Tree* steps_of_ = nullptr;
-    std::int32_t steps_count_ = 0;
+    std::int32_t steps_count_ = 0, root_count_ = 0;
     std::vector<double> step_;
     Points points_;
     bool reached_ = false;

@@ -143,3 +143,33 @@ TEST_CASE("configurations looked at together are in collision where each alone i
     CHECK(hits > count / 10);
     CHECK(hits < count - count / 10);
 }
+
+TEST_CASE("far from the root, what nearly touches in one place says nothing wrong of another") {
+    Random random(3, 0);
+    int hits = 0;
+    for (int round = 0; round < 200; ++round) {
+        const double angle = random.uniform(0.0, 3.0);
+        const AttachedShape ball = attached(ShapeKind::sphere, {0.05});
+        const Vector3 at{3000.0 + random.uniform(0.0, 1.0), -3000.0, random.uniform(0.0, 1.0)};
+        EditableScene scene =
+            with_frame(EditableScene().add_root("world"), "base", "world", {at, quaternion_about({0, 0, 1}, angle)});
+        for (const char* name : {"left", "right"})
+            scene = with_frame(scene, name, "base", {{0.0, name[0] == 'r' ? 0.06 : 0.0, 0.0}, {0, 0, 0, 1}}, {ball},
+                               joint_of_type(JointType::prismatic, {1, 0, 0}));
+        const CollisionWorld world(scene, with_margin(0.0));
+        std::array<std::vector<double>, CollisionView::together> q;
+        std::array<const double*, CollisionView::together> rows{};
+        std::array<bool, CollisionView::together> found{};
+        for (std::size_t i = 0; i < q.size(); ++i) {
+            const double apart = 0.1 + (i == 0 ? 1e-3 : random.uniform(-3e-4, 3e-4));  // the boxes overlap
+            q[i] = {0.0, std::sqrt(apart * apart - 0.06 * 0.06)};
+            rows[i] = q[i].data();
+        }
+        world.in_collisions(rows.data(), static_cast<int>(q.size()), found.data());
+        for (std::size_t i = 0; i < q.size(); ++i) {
+            CHECK(found[i] == world.in_collision(rows[i]));
+            hits += found[i];
+        }
+    }
+    CHECK(hits > 300);
+}
