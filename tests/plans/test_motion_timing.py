@@ -178,7 +178,10 @@ def test_straight_lines_are_where_contacts_are() -> None:
         (lambda motion: motion["straight"].pop(), r"timing\[0\]\.straight: expected 2 items, received 1"),
         (lambda motion: motion["segments"][0].append(2), "segments: expected pairs of a step and a segment"),
         (lambda motion: motion["segments"].reverse(), "does not fit the plan: it has other motions from rest"),
-        (lambda motion: motion["parts"][0]["speeds"].pop(), r"\d+ speeds, 0 at both ends and never twice in a row"),
+        (
+            lambda motion: motion["parts"][0]["speeds"].pop(),
+            r"plan: expected \d+ speeds, 0 at both ends and never twice in a row",
+        ),
         (lambda motion: motion["parts"][0]["widths"].pop(), "plan: from point 0 on, expected a positive width"),
         (lambda motion: motion["parts"][0].update(mean=0.0), "plan: .* and a positive mean"),
         (lambda motion: motion["parts"][0].update(point=1), "plan: its motion does not begin where"),

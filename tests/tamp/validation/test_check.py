@@ -249,9 +249,7 @@ def test_an_approach_with_the_hand_closed(plan: Plan) -> None:
     def edit(document: Any) -> None:
         segment(document, "approach")["gripper"]["finger"] = 0.01
 
-    pairs = [("a", finger) for finger in ("left_finger", "right_finger")]
-    report = check_edited(plan, edit)
-    assert any(says(report, f"'{a}' and '{b}' collide") or says(report, f"'{b}' and '{a}' collide") for a, b in pairs)
+    assert says(check_edited(plan, edit), "approach: 'right_finger' and 'a' collide")
 
 
 @pytest.mark.parametrize("kind", ["lift", "transfer", "lower"])

@@ -26,8 +26,8 @@ Vec3s towards(int face, double u, double v, int side) {
     return direction.normalized();
 }
 
-// Keeps the corners that are farthest along some direction in a cell. A corner is none if the one that is farthest
-// along the middle is farther by more than a turn to the cell's edge can make up for.
+// Keeps the corners that are farthest along some direction in a cell. A corner is not one of them if the
+// one that is farthest along the middle is farther by more than a turn to the cell's edge can make up for.
 void narrow(const std::vector<Vec3s>& corners, int face, int row, int column, int side, Numbers& kept) {
     const Vec3s middle = towards(face, row + 0.5, column + 0.5, side);
     double turn = 0.0;
@@ -62,7 +62,8 @@ void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3
 
 }  // namespace
 
-SupportTable::SupportTable(const std::vector<Vec3s>& corners) : corners_(corners) {
+SupportTable::SupportTable(std::shared_ptr<const std::vector<Vec3s>> shared) : corners_(std::move(shared)) {
+    const std::vector<Vec3s>& corners = *corners_;
     Numbers all(corners.size());
     std::iota(all.begin(), all.end(), 0u);
     std::vector<Numbers> cells(6, all);
@@ -89,7 +90,8 @@ const Vec3s& SupportTable::farthest(const Vec3s& direction) const {
     const double x = std::abs(direction[0]), y = std::abs(direction[1]), z = std::abs(direction[2]);
     const int axis = x >= y ? (x >= z ? 0 : 2) : y >= z ? 1 : 2;
     const double most = std::abs(direction[axis]);
-    if (!(most > 0.0)) return corners_.front();
+    const std::vector<Vec3s>& corners = *corners_;
+    if (!(most > 0.0)) return corners.front();
     const double scale = 0.5 * side_ / most, half = 0.5 * side_, last = side_ - 1;
     const auto cell_at = [&](double along) {  // 0 for what is no number
         const double at = scale * along + half;
@@ -100,20 +102,20 @@ const Vec3s& SupportTable::farthest(const Vec3s& direction) const {
     const std::uint32_t* at = farthest_.data() + first_[cell];
     const std::uint32_t* end = farthest_.data() + first_[cell + 1];
     std::uint32_t best = *at;
-    double height = corners_[best].dot(direction);
+    double height = corners[best].dot(direction);
     while (++at != end)
-        if (const double other = corners_[*at].dot(direction); other > height) {
+        if (const double other = corners[*at].dot(direction); other > height) {
             height = other;
             best = *at;
         }
-    return corners_[best];
+    return corners[best];
 }
 
 TabledHull::TabledHull(const std::shared_ptr<std::vector<Vec3s>>& corners,
                        const std::shared_ptr<std::vector<coal::Triangle>>& triangles)
     : Convex(corners, static_cast<unsigned int>(corners->size()), triangles,
              static_cast<unsigned int>(triangles->size())),
-      table(*this->points) {}
+      table(corners) {}
 
 void TabledDifference::set_shapes(const coal::ShapeBase& a, const coal::ShapeBase& b, const coal::Transform3s& pose_a,
                                   const coal::Transform3s& pose_b) {

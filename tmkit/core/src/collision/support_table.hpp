@@ -6,6 +6,7 @@
 #include <coal/shape/geometric_shapes.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace tmkit {
@@ -15,13 +16,13 @@ namespace tmkit {
 class SupportTable {
 public:
     // O(corners).
-    explicit SupportTable(const std::vector<coal::Vec3s>& corners);
+    explicit SupportTable(std::shared_ptr<const std::vector<coal::Vec3s>> corners);
 
     // The corner that lies farthest along a direction of any length.
     const coal::Vec3s& farthest(const coal::Vec3s& direction) const;
 
 private:
-    std::vector<coal::Vec3s> corners_;
+    std::shared_ptr<const std::vector<coal::Vec3s>> corners_;
     int side_ = 1;                                 // of a grid, in cells
     std::vector<std::uint32_t> first_, farthest_;  // by cell: where its corners begin among all that follow
 };
