@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tmkit._support.signals import temporary_folder
+from tmkit._support.subprocesses import tied
 from tmkit.motion import PathQuery, PathResult
 
 __all__ = ["Lost", "Unfit", "UnfitError", "do"]
@@ -57,9 +58,9 @@ def do(job: Job, tell: Callable[[Any], None]) -> Any:
         while not Path(value).exists():
             time.sleep(0.01)
         return 1
-    if word == "sleep":  # with a folder and a program of its own, until it is ended
+    if word == "sleep":  # with a folder and a program of its own, which ends with it, until it is ended
         with temporary_folder("nap"):
-            program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            program = subprocess.Popen(tied([sys.executable, "-c", "import time; time.sleep(600)"]))
             try:
                 tell((os.getpid(), program.pid))
                 time.sleep(600)

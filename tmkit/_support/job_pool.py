@@ -119,15 +119,21 @@ class _Worker:
         del self.buffer[:end]
         return message
 
-    def end(self) -> None:
+    def ask(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+
+    def end(self, *, is_asked: bool = False) -> None:
+        """Ask it to end, unless it has just been asked: a second request would reach it while it cleans up."""
+        if not is_asked:
+            self.ask()
         asked = time.monotonic()
         while self.process.poll() is None:
-            is_patient = time.monotonic() - asked < _PATIENCE
-            self.process.send_signal(signal.SIGTERM if is_patient else signal.SIGKILL)
             try:
                 self.process.wait(_ASK_SECONDS)
             except subprocess.TimeoutExpired:
-                continue
+                is_patient = time.monotonic() - asked < _PATIENCE
+                self.process.send_signal(signal.SIGTERM if is_patient else signal.SIGKILL)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
@@ -223,9 +229,8 @@ class _Race(Generic[Job, Result]):
 
     def end_all(self) -> None:
         for worker in self.running.values():
-            if worker.process.poll() is None:
-                worker.process.send_signal(signal.SIGTERM)
+            worker.ask()
         for worker in self.running.values():
-            worker.end()
+            worker.end(is_asked=True)
         self.running.clear()
         self.selector.close()
