@@ -108,13 +108,14 @@ nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& worl
     nb::capsule owner(answers, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
     constexpr std::size_t together = CollisionView::together;
     without_gil([&](const auto& interrupted) {
+        const std::vector<std::uint32_t> order = world.order_by_nearness(rows.values.data(), rows.count);
         for_each_row((rows.count + together - 1) / together, threads, interrupted, [&](std::size_t block) {
             const std::size_t first = block * together, count = std::min(together, rows.count - first);
             std::array<const double*, together> q{};
             std::array<bool, together> found{};
-            for (std::size_t i = 0; i < count; ++i) q[i] = rows.at(first + i);
+            for (std::size_t i = 0; i < count; ++i) q[i] = rows.at(order[first + i]);
             world.in_collisions(q.data(), static_cast<int>(count), found.data());
-            std::copy_n(found.begin(), count, answers->begin() + static_cast<std::ptrdiff_t>(first));
+            for (std::size_t i = 0; i < count; ++i) (*answers)[order[first + i]] = static_cast<char>(found[i]);
         });
         return 0;
     });

@@ -25,6 +25,7 @@
 // not depend on what was asked before.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -155,8 +156,11 @@ public:
     // The first checked pair in contact at q (all entries are read), or none.
     FramePair find_collision(const double* q) const;
     bool in_collision(const double* q) const { return static_cast<bool>(find_collision(q)); }
-    // Whether each of at most CollisionView::together configurations is in collision.
+    // Whether each of at most CollisionView::together configurations is in collision: faster where they are near.
     void in_collisions(const double* const* q, int count, bool* found) const;
+    // An order of configurations, row by row, in which those that follow each other are mostly near in the joints that
+    // carry most. O(count).
+    std::vector<std::uint32_t> order_by_nearness(const double* rows, std::size_t count) const;
     std::vector<Contact> contacts(const double* q) const;
     std::optional<Contact> nearest(const double* q) const;
     // The contact of one pair at q, whatever its distance.

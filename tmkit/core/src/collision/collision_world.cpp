@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "collision/moved_parts.hpp"
@@ -253,6 +254,44 @@ void CollisionWorld::in_collisions(const double* const* q, int count, bool* foun
     for (int i = 0; i < count; ++i)
         found[i] =
             static_cast<bool>(state_->parts ? find_variable(q[i], *scratch) : view.find_ahead(q[i], i, *scratch));
+}
+
+std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows, std::size_t count) const {
+    constexpr std::size_t most_joints = 4;
+    const std::size_t columns = joint_count();
+    struct Varying {
+        std::size_t column;
+        double least, scale;
+    };
+    std::vector<Varying> joints;
+    // So many parts of the range of a joint that there are about as many cells as groups of configurations.
+    const double groups = static_cast<double>(count) / static_cast<double>(CollisionView::together);
+    const auto parts = static_cast<std::uint32_t>(std::clamp(std::round(std::sqrt(std::sqrt(groups))), 1.0, 8.0));
+    for (const CollisionView::Model::Link& link : state_->base->model().links) {
+        const auto column = static_cast<std::size_t>(link.q_index);
+        if (joints.size() == most_joints || parts == 1) break;
+        if (std::any_of(joints.begin(), joints.end(), [&](const Varying& joint) { return joint.column == column; }))
+            continue;
+        double least = std::numeric_limits<double>::infinity(), most = -least;
+        for (std::size_t i = column; i < count * columns; i += columns) {
+            least = std::min(least, rows[i]);
+            most = std::max(most, rows[i]);
+        }
+        if (most > least && std::isfinite(most - least)) joints.push_back({column, least, parts / (most - least)});
+    }
+    std::vector<std::uint32_t> cells(count), begins(std::size_t(parts) * parts * parts * parts + 1), order(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint32_t weight = 1;  // the first joint least: it changes nothing between two links
+        for (const Varying& joint : joints) {
+            const double at = joint.scale * (rows[i * columns + joint.column] - joint.least);
+            cells[i] += weight * std::min(static_cast<std::uint32_t>(at), parts - 1);
+            weight *= parts;
+        }
+        ++begins[cells[i] + 1];
+    }
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (std::size_t i = 0; i < count; ++i) order[begins[cells[i]]++] = static_cast<std::uint32_t>(i);
+    return order;
 }
 
 std::vector<Contact> CollisionWorld::contacts(const double* q) const {

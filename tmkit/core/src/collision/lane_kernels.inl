@@ -31,6 +31,12 @@ INLINE unsigned bits(const Integers& mask) {
 #endif
 }
 
+INLINE std::int32_t count_of(unsigned mask) {
+    std::int32_t count = 0;
+    for (; mask; mask &= mask - 1) ++count;
+    return count;
+}
+
 INLINE Vector operator+(const Vector& a, const Vector& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
 INLINE Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 INLINE Vector operator*(float a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
@@ -84,22 +90,31 @@ void place(const Link* links, std::size_t count, const Joint* joints, Pose* pose
             pose.translation = parent.translation + combined(parent.columns, link.translation);
         }
         const Floats value = joints[i].value;
-        const Vector turn = joints[i].change * pose.columns[2];
-        Twist& twist = twists[i + 1] = twists[link.parent + 1];
-        if (link.prismatic) {
-            pose.translation = pose.translation + value * pose.columns[2];
-            twist.linear = twist.linear + turn;
-        } else {
+        if (link.prismatic) pose.translation = pose.translation + value * pose.columns[2];
+        else {
             Floats s, c;
             sine_cosine(value, s, c);
             const Vector x = pose.columns[0], y = pose.columns[1];
             pose.columns[0] = c * x + s * y;
             pose.columns[1] = c * y - s * x;
+        }
+        poses[i] = pose;
+        if (!twists) continue;
+        const Vector turn = joints[i].change * pose.columns[2];
+        Twist& twist = twists[i + 1] = twists[link.parent + 1];
+        if (link.prismatic) twist.linear = twist.linear + turn;
+        else {
             twist.linear = twist.linear + cross(pose.translation, turn);
             twist.angular = twist.angular + turn;
         }
-        poses[i] = pose;
     }
+}
+
+// How far the points of an item move in half an interval at most.
+INLINE Floats reach(const Item& item, const Vector& moves, const Vector& turns) {
+    const float* half = item.solid->half;
+    const float radius = __builtin_sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
+    return length(moves) + radius * length(turns) + item.rest;
 }
 
 void put(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item) {
@@ -109,28 +124,23 @@ void put(const Solid& solid, const Pose* poses, const Twist* twists, const Float
             item.columns[k] = {broadcast(solid.rotation[k]), broadcast(solid.rotation[k + 3]),
                                broadcast(solid.rotation[k + 6])};
         item.center = {broadcast(solid.center[0]), broadcast(solid.center[1]), broadcast(solid.center[2])};
-        item.moves = item.turns = Vector{};
     } else {
         const Pose& link = poses[solid.link];
-        const Twist& twist = twists[solid.link + 1];
         for (int k = 0; k < 3; ++k) item.columns[k] = turned(link.columns, solid.rotation, k);
         item.center = link.translation + combined(link.columns, solid.center);
+    }
+    if (solid.link < 0 || !twists) {
+        item.moves = item.turns = Vector{};
+        item.rest = item.reach = Floats{};
+    } else {
+        const Twist& twist = twists[solid.link + 1];
         item.turns = twist.angular;
         item.moves = twist.linear + cross(twist.angular, item.center);
+        item.rest = (4.0f * solid.rest) * half * half;
+        item.reach = reach(item, item.moves, item.turns);
     }
-    item.rest = (4.0f * solid.rest) * half * half;
-    const float* size = solid.half;
-    const float radius = __builtin_sqrtf(size[0] * size[0] + size[1] * size[1] + size[2] * size[2]);
-    item.reach = length(item.moves) + radius * length(item.turns) + item.rest;
     item.span = solid.half[0] * absolute(item.columns[0]) + solid.half[1] * absolute(item.columns[1]) +
                 solid.half[2] * absolute(item.columns[2]);
-}
-
-// How far the points of an item move in half an interval at most.
-INLINE Floats reach(const Item& item, const Vector& moves, const Vector& turns) {
-    const float* half = item.solid->half;
-    const float radius = __builtin_sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
-    return length(moves) + radius * length(turns) + item.rest;
 }
 
 void enclose(const Item& item, float* box) {
@@ -158,14 +168,14 @@ INLINE Relative relative(const Item& item, const Twist& common) {
 }
 
 // The fifteen axes of two boxes, the first of which grows: see BoxAgainstSolid.
-Overlap overlap(const Item& a, const Item& b, const Twist& common, float within) {
+template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twist* common, float within) {
     Floats limit = a.reach + b.reach + within;
     const Vector between = b.center - a.center, gap = absolute(between) - a.span - b.span;
     const Floats widest = larger(larger(gap.x, gap.y), gap.z);
     Integers swept = widest <= limit;
     if (bits(swept) == 0) return {0, 0};
-    if (b.solid->link >= 0) {
-        const Relative of_a = relative(a, common), of_b = relative(b, common);
+    if (moves && b.solid->link >= 0) {
+        const Relative of_a = relative(a, *common), of_b = relative(b, *common);
         limit = reach(a, of_a.moves, of_a.turns) + reach(b, of_b.moves, of_b.turns) + within;
         swept = widest <= limit;
         if (bits(swept) == 0) return {0, 0};
@@ -177,7 +187,7 @@ Overlap overlap(const Item& a, const Item& b, const Twist& common, float within)
     const Floats t[3] = {to_b.x, to_b.y, to_b.z};
     const auto check = [&](const Floats& apart, const Floats& growth) __attribute__((always_inline)) {
         swept &= apart <= growth * limit;
-        middle &= apart <= growth * within;
+        if (moves) middle &= apart <= growth * within;
     };
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -202,7 +212,11 @@ Overlap overlap(const Item& a, const Item& b, const Twist& common, float within)
                   broadcast(1.0f));
         }
     }
-    return {bits(swept), bits(middle)};
+    return {bits(swept), moves ? bits(middle) : bits(swept)};
+}
+
+Overlap overlap(const Item& a, const Item& b, const Twist* common, float within) {
+    return common ? overlap_of<true>(a, b, common, within) : overlap_of<false>(a, b, nullptr, within);
 }
 
 // Whether balls of an item meet a box, or balls of another.
@@ -254,9 +268,50 @@ INLINE Floats most_top_of(const Solid& solid, const Vector& direction) {
            solid.half[2] * absolute(direction.z);
 }
 
-// The largest height of the points of a shape along a direction in its axes.
-INLINE Floats top_of(const Solid& solid, const Vector& direction) {
+// The largest height of the points of a shape along a direction in its axes. As SupportTable::farthest().
+float top_along(const Solid& solid, const float* direction) {
+    const auto height = [&](std::uint32_t number) __attribute__((always_inline)) {
+        const float* p = solid.points + 3 * number;
+        return p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
+    };
+    std::uint32_t begin = 0, end = static_cast<std::uint32_t>(solid.count);
+    float top = -1e30f;
+    if (!solid.first) {
+        for (std::uint32_t i = begin; i < end; ++i) {
+            const float other = height(i);
+            top = other > top ? other : top;
+        }
+        return top;
+    }
+    const float x = __builtin_fabsf(direction[0]), y = __builtin_fabsf(direction[1]), z = __builtin_fabsf(direction[2]);
+    const int axis = x >= y ? (x >= z ? 0 : 2) : y >= z ? 1 : 2;
+    const float half = 0.5f * static_cast<float>(solid.side), scale = half / (axis == 0 ? x : axis == 1 ? y : z);
+    const auto cell_at = [&](float along) __attribute__((always_inline)) {
+        const float at = scale * along + half;  // no number where there is no direction
+        return at > 0.0f ? (at < 2.0f * half - 1.0f ? static_cast<std::int32_t>(at) : solid.side - 1) : 0;
+    };
+    const std::int32_t face = 2 * axis + (direction[axis] < 0.0f ? 1 : 0);
+    const std::int32_t row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
+    const std::uint32_t* cell = solid.first + (face * solid.side + row) * solid.side + column;
+    begin = cell[0];
+    end = cell[1];
+    for (std::uint32_t i = begin; i < end; ++i) {
+        const float other = height(solid.farthest[i]);
+        top = other > top ? other : top;
+    }
+    return top;
+}
+
+INLINE Floats top_of(const Solid& solid, const Vector& direction, unsigned wanted) {
     Floats top = broadcast(-1e30f);
+    if (solid.first && count_of(wanted) * 20 < solid.count) {
+        for (int i = 0; i < width; ++i)
+            if (wanted >> i & 1) {
+                const float of_lane[3] = {direction.x[i], direction.y[i], direction.z[i]};
+                top[i] = top_along(solid, of_lane);
+            }
+        return top;
+    }
     for (std::int32_t i = 0; i < solid.count; ++i) {
         const float* p = solid.points + 3 * i;
         top = larger(top, p[0] * direction.x + p[1] * direction.y + p[2] * direction.z);
@@ -264,30 +319,23 @@ INLINE Floats top_of(const Solid& solid, const Vector& direction) {
     return top;
 }
 
-unsigned apart(const Item& a, const Item& b, const Twist& common, const float* direction, float within,
+unsigned apart(const Item& a, const Item& b, const Twist* common, const float* direction, float within,
                unsigned wanted) {
     const Vector between = a.center - b.center;
     const Vector normal = direction ? combined(b.columns, direction) : (1.0f / (length(between) + 1e-6f)) * between;
     const Solid &of_a = *a.solid, &of_b = *b.solid;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
     if ((bits(gap > 0.0f) & wanted) == 0) return 0;  // both contain their centres
-    if (direction) {
-        float top = -1e30f;
-        for (std::int32_t i = 0; i < of_b.count; ++i) {
-            const float* p = of_b.points + 3 * i;
-            const float height = p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
-            top = height > top ? height : top;
-        }
-        gap -= top;
-    } else gap -= top_of(of_b, along(b.columns, normal));
-    gap -= reach_along(a, common, normal);
-    if (of_b.link >= 0) gap -= reach_along(b, common, normal);
+    if (direction) gap -= top_along(of_b, direction);
+    else gap -= top_of(of_b, along(b.columns, normal), wanted);
+    if (common) gap -= reach_along(a, *common, normal);
+    if (common && of_b.link >= 0) gap -= reach_along(b, *common, normal);
     const Vector of_normal = along(a.columns, -1.0f * normal);
     const Floats to_center = gap + of_a.radius;
     const unsigned surely = bits(to_center > most_top_of(of_a, of_normal)) & wanted;
     if (surely == wanted || of_a.is_box) return surely;
-    if ((bits(to_center > least_top_of(of_a, of_normal)) & wanted) == surely) return surely;
-    return bits(gap > top_of(of_a, of_normal)) & wanted;
+    const unsigned open = bits(to_center > least_top_of(of_a, of_normal)) & wanted & ~surely;
+    return open ? surely | (bits(gap > top_of(of_a, of_normal, open)) & open) : surely;
 }
 
 void reach(const Item& a, const Item& b, const Twist& common, const float* direction, float* found) {

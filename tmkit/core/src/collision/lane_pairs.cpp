@@ -80,6 +80,11 @@ lanes::Solid LanePairs::solid_of(std::int32_t number) const {
     for (int k = 0; k < 3; ++k) made.half[k] = static_cast<float>(item.half[k]);
     made.points = structure.points.data();
     made.count = static_cast<std::int32_t>(structure.points.size() / 3);
+    if (const auto* hull = dynamic_cast<const TabledHull*>(structure.geometry.get())) {
+        made.first = hull->table.first();
+        made.farthest = hull->table.corners();
+        made.side = hull->table.side();
+    }
     return made;
 }
 
@@ -95,24 +100,21 @@ void LanePairs::place_lanes(double half) {
             extent += static_cast<double>(farthest);
         }
     room_.slack = static_cast<float>(rounding * static_cast<double>(room_.links.size() + 3) * extent);
+    moves_ = half > 0.0;
     kernels_.place(room_.links.data(), room_.links.size(), room_.joints.data(), room_.poses.data(),
-                   room_.twists.data());
+                   moves_ ? room_.twists.data() : nullptr);
 }
 
-std::int32_t LanePairs::placed(std::int32_t number) {
+void LanePairs::put_in_lanes(std::int32_t number) {
     if (number < model_.moving_count) {
-        if (room_.placed_at[number] != room_.now)
-            kernels_.put(room_.solids[number], room_.poses.data(), room_.twists.data(), half_, room_.items[number]);
+        kernels_.put(room_.solids[number], room_.poses.data(), moves_ ? room_.twists.data() : nullptr, half_,
+                     room_.items[number]);
         room_.placed_at[number] = room_.now;
-        return number;
+        return;
     }
-    std::int32_t& at = room_.still_number[number - model_.moving_count];
-    if (at < 0) {
-        at = static_cast<std::int32_t>(room_.items.size());
-        room_.items.emplace_back();
-        kernels_.put(room_.still_solids.emplace_back(solid_of(number)), nullptr, nullptr, half_, room_.items.back());
-    }
-    return at;
+    room_.still_number[number - model_.moving_count] = static_cast<std::int32_t>(room_.items.size());
+    room_.items.emplace_back();
+    kernels_.put(room_.still_solids.emplace_back(solid_of(number)), nullptr, nullptr, half_, room_.items.back());
 }
 
 Bounds LanePairs::enclose(std::int32_t item) {
@@ -139,7 +141,7 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     const auto& [a, b, margin] = pair;
     const std::int32_t at_a = placed(a), at_b = placed(b);
     const lanes::Item &item_a = room_.items[at_a], &item_b = room_.items[at_b];
-    const lanes::Twist& common = room_.twists[link + 1];
+    const lanes::Twist* common = twist(link);
     const bool is_plane = item_b.solid->count == 1;
     lanes::Overlap overlap{used, used};
     unsigned inside = 0;
@@ -168,12 +170,13 @@ const float* LanePairs::separate(NearPair& near, const coal::Vec3s& ray, bool in
     for (int k = 0; k < 3; ++k) warm.direction[k] = static_cast<float>(local[k]);
     if (!near.waiting || !in_present_lanes) return warm.direction;
     const std::int32_t at_a = placed(a), at_b = placed(b);
-    near.waiting &= ~kernels_.apart(room_.items[at_a], room_.items[at_b], room_.twists[near.link + 1], warm.direction,
+    near.waiting &= ~kernels_.apart(room_.items[at_a], room_.items[at_b], twist(near.link), warm.direction,
                                     within(margin, room_.items[at_b]), near.waiting);
     return warm.direction;
 }
 
 double LanePairs::reach(const NearPair& near, int lane, const float* direction) {
+    if (!moves_) return 0.0;
     const std::int32_t at_a = placed(near.pair.a), at_b = placed(near.pair.b);
     std::array<float, lanes::width> by{};
     kernels_.reach(room_.items[at_a], room_.items[at_b], room_.twists[near.link + 1], direction, by.data());

@@ -140,7 +140,13 @@ private:
     void make_room();
     lanes::Solid solid_of(std::int32_t number) const;
     // The number among `items` of one that is placed in the present lanes.
-    std::int32_t placed(std::int32_t number);
+    std::int32_t placed(std::int32_t number) {
+        const std::int32_t still = number - model_.moving_count;
+        const bool is_placed = still < 0 ? room_.placed_at[number] == room_.now : room_.still_number[still] >= 0;
+        if (!is_placed) put_in_lanes(number);
+        return still < 0 ? number : room_.still_number[still];
+    }
+    void put_in_lanes(std::int32_t number);
     // The box around a moving item in all lanes.
     Bounds enclose(std::int32_t item);
     bool boxes_meet(std::int32_t a, std::int32_t b, double margin) const;
@@ -148,7 +154,11 @@ private:
         return static_cast<float>(std::max(margin, 0.0)) + room_.slack + b.solid->fuzz;
     }
 
+    // Of what carries a pair; null where nothing moves.
+    const lanes::Twist* twist(std::int32_t link) const { return moves_ ? &room_.twists[link + 1] : nullptr; }
+
     lanes::Floats half_{};
+    bool moves_ = false;
 };
 
 }  // namespace tmkit

@@ -48,6 +48,9 @@ struct Solid {
     float offsets[3], radii[3];     // of the balls
     const float* points;            // x, y, z of each
     std::int32_t count;
+    // The numbers of the points that are farthest in some direction, by cells of directions (SupportTable); or none.
+    const std::uint32_t *first, *farthest;
+    std::int32_t side;
     float rest;  // metres, at most, that its points move beyond the first order, for half of the motion
 };
 
@@ -64,18 +67,19 @@ struct Overlap {
 };
 
 struct Kernels {
-    // Places the links at values of their joints, with what happens when these change.
+    // Places the links at values of their joints, with what happens when these change. Where nothing moves there are no
+    // twists, here and below.
     void (*place)(const Link* links, std::size_t count, const Joint* joints, Pose* poses, Twist* twists);
     void (*put)(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item);
     // The box around an item on its way in all lanes, in the axes of the root: its lower and upper corner.
     void (*enclose)(const Item& item, float* box);
     // Where the boxes of two items come within a distance; twists are those of the link that carries both.
-    Overlap (*overlap)(const Item& a, const Item& b, const Twist& common, float within);
+    Overlap (*overlap)(const Item& a, const Item& b, const Twist* common, float within);
     // Where they surely overlap in the middle, deeper than a distance.
     unsigned (*inside)(const Item& a, const Item& b, float by);
     // Where, of the lanes that are wanted, they keep a distance along a direction, which points from b to a in the axes
     // of b; if none is given, along the line of their centres.
-    unsigned (*apart)(const Item& a, const Item& b, const Twist& common, const float* direction, float within,
+    unsigned (*apart)(const Item& a, const Item& b, const Twist* common, const float* direction, float within,
                       unsigned wanted);
     // How much nearer they come in half an interval at most, along a direction if it is given, by lane.
     void (*reach)(const Item& a, const Item& b, const Twist& common, const float* direction, float* found);

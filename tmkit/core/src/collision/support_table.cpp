@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <typeinfo>
 
 namespace tmkit {
@@ -14,7 +15,7 @@ using coal::Vec3s;
 using Numbers = std::vector<std::uint32_t>;
 
 // Cells to a side of the cube: so many that few corners are left in each.
-int side_for(std::size_t corners) { return corners <= 16 ? 2 : corners <= 64 ? 4 : corners <= 1024 ? 8 : 16; }
+int side_for(std::size_t corners) { return corners <= 16 ? 2 : corners <= 64 ? 8 : 16; }
 
 // A direction to a place in a grid, from 0 to its side; faces are numbered by axis, then by sign.
 Vec3s towards(int face, double u, double v, int side) {
@@ -26,21 +27,24 @@ Vec3s towards(int face, double u, double v, int side) {
     return direction.normalized();
 }
 
-// Keeps the corners that are farthest along some direction in a cell. A corner is not one of them if the
+// Adds those of some corners that are farthest along some direction in a cell. A corner is not one of them if the
 // one that is farthest along the middle is farther by more than a turn to the cell's edge can make up for.
-void narrow(const std::vector<Vec3s>& corners, int face, int row, int column, int side, Numbers& kept) {
+void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32_t> of, int face, int row, int column,
+                  int side, Numbers& found) {
     const Vec3s middle = towards(face, row + 0.5, column + 0.5, side);
     double turn = 0.0;
     for (const int u : {row, row + 1})
-        for (const int v : {column, column + 1}) turn = std::max(turn, (towards(face, u, v, side) - middle).norm());
+        for (const int v : {column, column + 1})
+            turn = std::max(turn, (towards(face, u, v, side) - middle).squaredNorm());
     turn *= 1.0 + 1e-9;
-    const Vec3s top = corners[*std::max_element(kept.begin(), kept.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return corners[a].dot(middle) < corners[b].dot(middle);
-    })];
-    std::erase_if(kept, [&](std::uint32_t corner) {
-        const Vec3s lower = top - corners[corner];
-        return lower.dot(middle) > turn * lower.norm();
-    });
+    const Vec3s* top = &corners[of.front()];
+    for (const std::uint32_t corner : of)
+        if (corners[corner].dot(middle) > top->dot(middle)) top = &corners[corner];
+    for (const std::uint32_t corner : of) {
+        const Vec3s lower = *top - corners[corner];
+        const double by = lower.dot(middle);
+        if (by <= 0.0 || by * by <= turn * lower.squaredNorm()) found.push_back(corner);
+    }
 }
 
 void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3s& direction, Vec3s& point_a,
@@ -64,26 +68,25 @@ void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3
 
 SupportTable::SupportTable(std::shared_ptr<const std::vector<Vec3s>> shared) : corners_(std::move(shared)) {
     const std::vector<Vec3s>& corners = *corners_;
-    Numbers all(corners.size());
-    std::iota(all.begin(), all.end(), 0u);
-    std::vector<Numbers> cells(6, all);
-    for (;; side_ *= 2) {
-        const int area = side_ * side_;
-        for (int cell = 0; cell < 6 * area; ++cell)
-            narrow(corners, cell / area, cell % area / side_, cell % side_, side_, cells[cell]);
-        if (side_ >= side_for(corners.size())) break;
-        std::vector<Numbers> parts;
-        for (int part = 0; part < 24 * area; ++part) {
-            const int row = part % (4 * area) / (2 * side_), column = part % (2 * side_);
-            parts.push_back(cells[part / (4 * area) * area + row / 2 * side_ + column / 2]);
-        }
-        cells.swap(parts);
-    }
-    for (const Numbers& cell : cells) {
+    Numbers wider(corners.size()), begins{0, static_cast<std::uint32_t>(corners.size())};
+    std::iota(wider.begin(), wider.end(), 0u);
+    for (;; side_ *= 2) {  // each cell looks at the corners of the one that it is a quarter of
+        first_.clear();
+        farthest_.clear();
+        for (int face = 0; face < 6; ++face)
+            for (int row = 0; row < side_; ++row)
+                for (int column = 0; column < side_; ++column) {
+                    const int half = side_ / 2, of = half ? (face * half + row / 2) * half + column / 2 : 0;
+                    first_.push_back(static_cast<std::uint32_t>(farthest_.size()));
+                    add_farthest(corners, {wider.data() + begins[of], wider.data() + begins[of + 1]}, face, row, column,
+                                 side_, farthest_);
+                }
         first_.push_back(static_cast<std::uint32_t>(farthest_.size()));
-        farthest_.insert(farthest_.end(), cell.begin(), cell.end());
+        if (side_ >= side_for(corners.size())) break;
+        wider = farthest_;
+        begins = first_;
     }
-    first_.push_back(static_cast<std::uint32_t>(farthest_.size()));
+    farthest_.shrink_to_fit();
 }
 
 const Vec3s& SupportTable::farthest(const Vec3s& direction) const {

@@ -21,6 +21,11 @@ public:
     // The corner that lies farthest along a direction of any length.
     const coal::Vec3s& farthest(const coal::Vec3s& direction) const;
 
+    // Cells to a side of a grid; by cell where its corners begin; and the numbers of all corners, cell by cell.
+    int side() const { return side_; }
+    const std::uint32_t* first() const { return first_.data(); }
+    const std::uint32_t* corners() const { return farthest_.data(); }
+
 private:
     std::shared_ptr<const std::vector<coal::Vec3s>> corners_;
     int side_ = 1;                                 // of a grid, in cells

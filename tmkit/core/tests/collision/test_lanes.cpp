@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "collision/support_table.hpp"
 #include "support/scenes.hpp"
 #include "tmkit/collision_world.hpp"
 #include "tmkit/random.hpp"
@@ -62,6 +65,9 @@ TEST_CASE("every processor finds the same to the last bit") {
                          {0.04f, 0.03f, 0.0f},
                          points.data(),
                          20,
+                         nullptr,
+                         nullptr,
+                         0,
                          0.001f};
         std::array<std::array<lanes::Pose, 3>, 2> poses{};
         std::array<std::array<lanes::Twist, 4>, 2> twists{};
@@ -75,13 +81,14 @@ TEST_CASE("every processor finds the same to the last bit") {
         const std::array<float, 3> direction{std::cos(angle), 0.0f, std::sin(angle)};
         for (int k = 0; k < 2; ++k) {
             const lanes::Kernels& kernels = k == 0 ? plain : wide;
-            kernels.place(links.data(), links.size(), joints.data(), poses[k].data(), twists[k].data());
-            for (int i = 0; i < 2; ++i) kernels.put(solids[i], poses[k].data(), twists[k].data(), half, items[k][i]);
+            lanes::Twist* moving = round % 4 ? twists[k].data() : nullptr;
+            const lanes::Twist* common = moving ? moving + 1 : nullptr;
+            kernels.place(links.data(), links.size(), joints.data(), poses[k].data(), moving);
+            for (int i = 0; i < 2; ++i) kernels.put(solids[i], poses[k].data(), moving, half, items[k][i]);
             kernels.enclose(items[k][0], boxes[k].data());
-            overlap[k] = kernels.overlap(items[k][0], items[k][1], twists[k][1], 0.001f);
+            overlap[k] = kernels.overlap(items[k][0], items[k][1], common, 0.001f);
             inside[k] = kernels.inside(items[k][0], items[k][1], 0.001f);
-            apart[k] =
-                kernels.apart(items[k][0], items[k][1], twists[k][1], direction.data(), 0.001f, 0xFFu >> round % 3);
+            apart[k] = kernels.apart(items[k][0], items[k][1], common, direction.data(), 0.001f, 0xFFu >> round % 3);
             kernels.nearest(points.data(), 20, 3, &joints[0].value, found[k].data());
         }
         CHECK(same_bits(poses[0], poses[1]));
@@ -99,6 +106,79 @@ TEST_CASE("every processor finds the same to the last bit") {
     CHECK(aparts > 30);
 }
 #endif
+
+TEST_CASE("a table of farthest points says of lanes what all points say") {
+    Random random(4, 0);
+    std::vector<coal::Vec3s> corners;
+    std::vector<float> points;
+    for (int i = 0; i < 300; ++i) {
+        coal::Vec3s corner(random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0));
+        corners.push_back(0.1 * corner.normalized());
+        for (int k = 0; k < 3; ++k) points.push_back(static_cast<float>(corners.back()[k]));
+    }
+    const SupportTable table(std::make_shared<const std::vector<coal::Vec3s>>(corners));
+    lanes::Solid ball{};
+    ball.rotation[0] = ball.rotation[4] = ball.rotation[8] = 1.0f;
+    std::fill_n(ball.half, 3, 0.1f);
+    ball.points = points.data();
+    ball.count = 300;
+    lanes::Solid quick = ball;
+    quick.first = table.first();
+    quick.farthest = table.corners();
+    quick.side = table.side();
+    int apart = 0, count = 0;
+    for (int round = 0; round < 2000; ++round) {
+        std::array<unsigned, 2> found{};
+        std::array<lanes::Pose, 2> poses{};
+        for (int i = 0; i < 2; ++i) {
+            for (int k = 0; k < 3; ++k) (&poses[i].columns[k].x)[k] += 1.0f;
+            poses[i].translation = {random_floats(random, 0.15), random_floats(random, 0.15),
+                                    random_floats(random, 0.15)};
+        }
+        const unsigned wanted = 1u << round % 8 | (round % 3 ? 0u : 1u << round % 5) | (round % 7 ? 0u : 0xFFu);
+        const std::array<float, 3> given{0.6f, round % 2 ? 0.8f : -0.8f, 0.0f};
+        const float* direction = round % 4 == 1 ? given.data() : nullptr;
+        for (int i = 0; i < 2; ++i) {
+            std::array<lanes::Solid, 2> solids{i == 0 ? ball : quick, i == 0 ? ball : quick};
+            solids[1].link = 1;
+            std::array<lanes::Item, 2> items{};
+            for (int k = 0; k < 2; ++k)
+                lanes::kernels().put(solids[k], poses.data(), nullptr, lanes::Floats{}, items[k]);
+            found[i] = lanes::kernels().apart(items[0], items[1], nullptr, direction, 1e-3f, wanted);
+        }
+        CHECK(found[0] == found[1]);
+        apart += std::popcount(found[0]);
+        count += std::popcount(wanted);
+    }
+    CHECK(apart > count / 10);
+    CHECK(apart < count - count / 10);
+}
+
+TEST_CASE("what is near follows each other, and each configuration once") {
+    Random random(5, 0);
+    const EditableScene scene = arm_among_boxes({});
+    const CollisionWorld world(scene, with_margin(0.0));
+    const std::size_t columns = world.joint_count();
+    for (const std::size_t count : {0, 1, 7, 100, 3000}) {
+        std::vector<double> rows(count * columns);
+        for (double& value : rows) value = random.uniform(-1.0, 1.0);
+        for (std::size_t i = 0; i < rows.size(); i += columns) rows[i] = count == 100 ? 0.5 : rows[i];
+        if (count == 7) rows.assign(rows.size(), 1e308), rows[1] = -1e308;
+        const std::vector<std::uint32_t> order = world.order_by_nearness(rows.data(), count);
+        std::vector<std::uint32_t> sorted = order;
+        std::sort(sorted.begin(), sorted.end());
+        double change = 0.0, before = 0.0;
+        for (std::size_t i = 0; i < count; ++i) {
+            REQUIRE(sorted[i] == i);
+            if (i == 0 || count < 100) continue;
+            for (std::size_t k = 0; k < 4; ++k) {
+                change += std::abs(rows[order[i] * columns + k] - rows[order[i - 1] * columns + k]);
+                before += std::abs(rows[i * columns + k] - rows[(i - 1) * columns + k]);
+            }
+        }
+        CHECK(change <= 0.8 * before);
+    }
+}
 
 TEST_CASE("configurations looked at together are in collision where each alone is, near the root and far from it") {
     Random random(2, 0);
