@@ -11,7 +11,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
-from tmkit.graph import Fixed, Inertia, Kinematics, SceneGraph
+from tmkit.graph import AttachedShape, Fixed, Inertia, Kinematics, SceneGraph
 from tmkit.motion.masses import ball_inertia, lumped_inertia
 from tmkit.simulation.engine import Engine
 from tmkit.simulation.pieces import Piece, partition
 from tmkit.simulation.settings import PhysicsSettings
-from tmkit.simulation.shapes import PlacedShape, ShapeBuilder
+from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, inset_hull
 from tmkit.spatial import Pose
 
 BASE = -1  # pybullet's link index of the base of a body
@@ -176,6 +176,9 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
         for frame in piece.frames[1:]:
             if scene.joint(frame).type == "free":
                 edit.set_joint(frame, Fixed())
+        for frame in piece.frames:
+            if any(attached.collision for attached in scene.shapes(frame)):
+                edit.set_shapes(frame, [part for attached in scene.shapes(frame) for part in within_margin(attached)])
         for group in rigid_groups(scene, piece):
             heavy = {scene.body(name) for name in group if (own := scene.inertia(name)) is not None and own.mass > 0.0}
             done = set(heavy)
@@ -188,6 +191,16 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
                     frame, lumped_inertia(scene, group, density=density) if alone else ball_inertia(_MARKER_MASS, 0.01)
                 )
     return edit.finish()
+
+
+def within_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
+    """Yield what is drawn of a shape, and what collides, which pybullet's margin fills up to what is drawn."""
+    if not attached.collision or attached.shape.kind not in ("mesh", "cylinder") or attached.level == "box":
+        yield attached
+        return
+    if attached.visual:
+        yield AttachedShape(attached.shape, attached.pose, color=attached.color, collision=False)
+    yield AttachedShape(inset_hull(attached.shape), attached.pose, visual=False, friction=attached.friction)
 
 
 def rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:

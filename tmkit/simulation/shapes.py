@@ -1,10 +1,12 @@
 """Scene shapes as pybullet shapes: docs/concepts/shapes.md, *Shapes in simulation*.
 
 The margin of a millimetre by which pybullet surrounds a hull is taken away: a block with a mesh lies as deep as one
-that is a box. Height fields that stand still are the triangles of their skin: pybullet's own cannot stand beside other
-shapes on one body, and cut their cells along another diagonal. Point clouds that stand still are a cube around each
-ball, as triangles, since pybullet takes no more than 16 shapes a body. pybullet has no triangles that move, so on what
-moves these and meshes of level ``exact`` become hulls, and a plane is refused.
+that is a box. In a URDF file, the way of mechanisms, it cannot be: there meshes and cylinders are that much smaller,
+but for those thinner than 3 mm, so that a simulated arm touches where the planned one does. Height fields that stand
+still are the triangles of their skin: pybullet's own cannot stand beside other shapes on one body, and cut their cells
+along another diagonal. Point clouds that stand still are a cube around each ball, as triangles, since pybullet takes no
+more than 16 shapes a body. pybullet has no triangles that move, so on what moves these and meshes of level ``exact``
+become hulls, and a plane is refused.
 
 pybullet reads meshes from files only, so they are written into the simulation's private folder, one file a shape
 however often it occurs. What is drawn keeps all its faces; what collides is the hull.
@@ -15,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +26,15 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.formats.mesh.solids import mesh_of_cloud, mesh_of_field, solid_triangles
-from tmkit.graph import AttachedShape, Mesh, PointCloud, Shape
+from tmkit.graph import AttachedShape, Cylinder, Mesh, PointCloud, Shape
 from tmkit.simulation.engine import Engine
 from tmkit.spatial import Pose
 
 _SHAPES_OF_BODY = 16  # that pybullet takes
 DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
+
+URDF_MARGIN = 0.001  # metres, by which pybullet surrounds the hulls of a URDF file, whatever it is told
+_LEAST_DEPTH = 0.0015  # metres, of a hull that can be made smaller by that
 
 MOST_POINTS = 50_000  # of a point cloud that is simulated or drawn
 
@@ -281,6 +287,28 @@ def hull(vertices: NDArray[np.float64], frame: str) -> tuple[NDArray[np.float64]
     faces = hull.simplices.astype(np.int64)
     faces[flipped] = faces[flipped][:, ::-1]
     return vertices[used], renumbered[faces]
+
+
+@lru_cache(maxsize=512)
+def inset_hull(shape: Shape) -> Shape:
+    """Return the hull of a mesh or cylinder without the margin that pybullet adds again; itself where that is thin."""
+    from scipy.optimize import linprog
+    from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
+
+    if shape.kind == "cylinder":
+        radius, length = shape.dimensions
+        is_thick = min(radius, 0.5 * length) > _LEAST_DEPTH
+        return Cylinder(radius - URDF_MARGIN, length - 2.0 * URDF_MARGIN) if is_thick else shape
+    try:
+        planes = ConvexHull(np.asarray(shape.vertices, dtype=float)).equations
+        depths = np.insert(planes[:, :3], 3, 1.0, axis=1)  # the deepest point is as far from all planes as can be
+        deepest = linprog([0.0, 0.0, 0.0, -1.0], A_ub=depths, b_ub=-planes[:, 3], bounds=(None, None)).x
+        if deepest is None or deepest[3] <= _LEAST_DEPTH:
+            return shape
+        planes[:, 3] += URDF_MARGIN
+        return Mesh(*hull(HalfspaceIntersection(planes, deepest[:3]).intersections, ""))
+    except (QhullError, ValueError, SimulationError):  # flat, or nearly so
+        return shape
 
 
 def _write_obj(path: Path, vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> None:
