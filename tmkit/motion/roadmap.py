@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import pi
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,13 @@ _Array = NDArray[np.float64]
 _LEAST_NODES = 16
 _MOST_TRIES = 3  # known paths that are tried in a query
 _MOST_DETOUR = 0.5  # of the length of a known path: straight motions from other ends to it
+
+
+class _Way(NamedTuple):
+    """A path that is kept, in one of its directions."""
+
+    rows: _Array  # (k, len(joints))
+    length: float
 
 
 class Roadmap:
@@ -52,17 +60,16 @@ class Roadmap:
         self._movable, self._margin, self._level = tuple(movable), margin, level
         self._pair_margins = dict(pair_margins or {})
         self._max_nodes = max_nodes
-        self._paths: dict[bytes, _Array] = {}  # (k, len(joints)), the one that was used last is last
-        self._ways: list[_Array] = []  # the paths, and the same backwards
-        self._between: dict[bytes, list[int]] = {}  # ways by their ends
-        self._first, self._last, self._lengths = (np.zeros(0) for _ in range(3))  # of the ways
+        self._paths: dict[bytes, tuple[_Way, _Way]] = {}  # to and fro; the one that was used last is last
+        self._between: dict[bytes, list[_Way]] = {}  # by their ends
+        self._ways: tuple[list[_Way], _Array, _Array, _Array] | None = None  # see _known(); made when needed
         self._world: CollisionWorld | None = None  # of the last query
         self._names: Sequence[str] = ()  # of its joints
         self._entries = np.zeros(0, np.intp)  # of those that move, among them
 
     def __len__(self) -> int:
         """Return the number of configurations that are kept."""
-        return sum(map(len, self._paths.values()))
+        return sum(len(way.rows) for way, _ in self._paths.values())
 
     def search(
         self, scene: SceneGraph, *, start: ArrayLike, goals: ArrayLike, seed: int = 0, max_iterations: int = 50000,
@@ -113,25 +120,30 @@ class Roadmap:
         if not self._paths or q.shape != (len(scene.joint_names),) or targets.shape[1:] != q.shape:
             return []  # nothing, or the search says what is wrong
         start, goals = q[self._entries], targets[:, self._entries]
-        between = [i for goal in goals for i in self._between.get(start.tobytes() + goal.tobytes(), ())]
+        between = [way for goal in goals for way in self._between.get(start.tobytes() + goal.tobytes(), ())]
         if between:
-            return [self._full(i, q) for i in sorted(between, key=self._lengths.__getitem__)[:_MOST_TRIES]]
+            return [self._full(way, q) for way in sorted(between, key=lambda way: way.length)[:_MOST_TRIES]]
+        if self._ways is None:
+            ways = list(chain.from_iterable(self._paths.values()))
+            ends, lengths = np.array([way.rows[[0, -1]] for way in ways]), np.array([way.length for way in ways])
+            self._ways = ways, ends[:, 0], ends[:, 1], lengths
+        ways, first, last, lengths = self._ways
         turning = np.isinf(scene.joint_limits[self._entries, 0])
 
         def distances(a: _Array, b: _Array) -> _Array:
             change = a - b
             return norms(np.where(turning, change - 2.0 * pi * np.round(change / (2.0 * pi)), change))
 
-        detours = distances(self._first, start) + np.min([distances(self._last, goal) for goal in goals], axis=0)
-        order = np.argsort(self._lengths + detours, kind="stable")
-        near = order[detours[order] <= _MOST_DETOUR * self._lengths[order]]
-        return [self._full(i, q) for i in near[:_MOST_TRIES].tolist()]
+        detours = distances(first, start) + np.min([distances(last, goal) for goal in goals], axis=0)
+        order = np.argsort(lengths + detours, kind="stable")
+        near = order[detours[order] <= _MOST_DETOUR * lengths[order]]
+        return [self._full(ways[i], q) for i in near[:_MOST_TRIES].tolist()]
 
-    def _full(self, way: int, q: _Array) -> _Array:
+    def _full(self, way: _Way, q: _Array) -> _Array:
         """Return the full configurations of a way."""
-        rows = np.empty((len(self._ways[way]), len(q)))
+        rows = np.empty((len(way.rows), len(q)))
         rows[:] = q
-        rows[:, self._entries] = self._ways[way]
+        rows[:, self._entries] = way.rows
         return rows
 
     def _keep(self, path: _Array) -> None:
@@ -139,15 +151,17 @@ class Roadmap:
         if len(path) > self._max_nodes:
             return
         key = min(path.tobytes(), path[::-1].tobytes())
-        if is_new := key not in self._paths:
-            self._paths[key] = path
+        kept = self._paths.pop(key, None)
+        if kept is not None:
+            self._paths[key] = kept
+            return
+        length = float(norms(path[1:] - path[:-1]).sum())
+        self._paths[key] = _Way(path, length), _Way(path[::-1], length)
+        self._ways = None
+        added = [self._paths[key]]
+        if len(self) > self._max_nodes:
             while len(self) > self._max_nodes:
                 del self._paths[next(iter(self._paths))]
-        self._paths[key] = self._paths.pop(key)
-        if is_new:
-            self._ways = list(chain.from_iterable((way, way[::-1]) for way in self._paths.values()))
-            self._first, self._last = (np.array([way[end] for way in self._ways]) for end in (0, -1))
-            self._lengths = np.array([norms(np.diff(way, axis=0)).sum() for way in self._ways])
-            self._between = {}
-            for i, way in enumerate(self._ways):
-                self._between.setdefault(way[0].tobytes() + way[-1].tobytes(), []).append(i)
+            self._between, added = {}, list(self._paths.values())
+        for way in chain.from_iterable(added):
+            self._between.setdefault(way.rows[0].tobytes() + way.rows[-1].tobytes(), []).append(way)
