@@ -191,3 +191,17 @@ def test_arm_recovers_from_an_error_beyond_its_efforts(joint: int, by: float) ->
         simulation.command(goal)
         simulation.step(2400)
         assert simulation.q[:7] == pytest.approx(goal[:7], abs=2e-3)
+
+
+def test_a_hand_that_presses_leaves_the_arm_alone() -> None:
+    """A hand of six joints that its stops keep from closing further: its arm does not move."""
+    scene, robot = tk.load_scene("xarm_table"), tk.load_manipulator("xarm")
+    ready = np.array(robot.ready_configuration(scene))
+    closed = ready.copy()
+    closed[scene.joint_names.index("drive_joint")] = 2.0  # its upper limit is 0.85
+    with MujocoSimulation.from_scene(scene, ready, robot=robot) as simulation:
+        simulation.command(ready)
+        simulation.command_fingers(closed, force=robot.grip_force)
+        simulation.step(500)
+        assert simulation.q[-1] > 0.8
+        assert simulation.q[:6] == pytest.approx(ready[:6], abs=1e-3)

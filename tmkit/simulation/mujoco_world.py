@@ -26,7 +26,8 @@ from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-_CORRECTION = 0.5  # rad/s or m/s at which an arm makes up for an error: faster, it could not stop within its efforts
+_BRAKES = 0.3  # part of its spare effort by which an arm can stop when it has made up for an error
+_LEAST_SPARE = 0.1  # of an effort limit, where gravity takes more
 
 
 class MujocoSimulation(Simulation):
@@ -76,9 +77,9 @@ class MujocoSimulation(Simulation):
         self._speeds = np.array([int(model.joint(name).dofadr[0]) for name in builder.joints], dtype=np.intp)
         self._limits = np.zeros(len(builder.joints))
         self._goals, self._goal_speeds = np.zeros(len(builder.joints)), np.zeros(len(builder.joints))
-        self._fastest = np.full(len(builder.joints), np.inf)
+        self._of_arm = np.zeros(len(builder.joints), dtype=bool)
         for drive in self._drives.arms:
-            self._fastest[drive.indices] = _CORRECTION
+            self._of_arm[drive.indices] = True
         self._mass = np.zeros((model.nv, model.nv))
         self._is_fresh = False
         for drive in self._drives.all:
@@ -307,15 +308,22 @@ class MujocoSimulation(Simulation):
         """Let ``count`` time steps pass."""
         model, data, period = self._model, self._data, self._settings.time_step / SUBSTEPS
         driven = np.flatnonzero(self._limits > 0.0)
-        dofs, limits, fastest = self._speeds[driven], self._limits[driven], self._fastest[driven]
+        dofs, limits, of_arm = self._speeds[driven], self._limits[driven], self._of_arm[driven]
+        # What a hand would accelerate by is no load for the arm: what it holds keeps it from doing so.
+        coupled = ~(of_arm[:, None] & ~of_arm)
         for number in range(count * SUBSTEPS):
             self._refresh()
             self._mujoco.mj_fullM(model, data, self._mass)
             goals = self._goals + (number % SUBSTEPS) * period * self._goal_speeds
             errors = (goals - data.qpos[self._positions])[driven]
+            mass = self._mass[np.ix_(dofs, dofs)] * coupled
+            held = data.qfrc_bias[dofs] - data.qfrc_passive[dofs]
+            # An arm is no faster than what lets it stop where it is to be.
+            brakes = _BRAKES * np.maximum(limits - np.abs(held), _LEAST_SPARE * limits) / np.diag(mass)
+            fastest = np.where(of_arm, np.sqrt(2.0 * brakes * np.abs(errors)), np.inf)
             aims = np.clip(self._settings.position_gain * errors / period, -fastest, fastest)
             wanted = (aims + self._goal_speeds[driven] - data.qvel[dofs]) / period
-            torques = self._mass[np.ix_(dofs, dofs)] @ wanted + data.qfrc_bias[dofs] - data.qfrc_passive[dofs]
+            torques = mass @ wanted + held
             data.qfrc_applied[dofs] = np.clip(torques, -limits, limits)
             self._mujoco.mj_step2(model, data)
             self._is_fresh = False
