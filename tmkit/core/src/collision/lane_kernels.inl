@@ -14,8 +14,23 @@ typedef std::int32_t Integers
 
 INLINE Floats broadcast(float value) { return value - Floats{}; }
 INLINE Floats absolute(const Floats& x) { return (Floats)((Integers)x & 0x7FFFFFFF); }
-INLINE Floats larger(const Floats& a, const Floats& b) { return a > b ? a : b; }
-INLINE Floats smaller(const Floats& a, const Floats& b) { return a < b ? a : b; }
+#if defined(__AVX2__)
+INLINE Integers above(const Floats& a, const Floats& b) { return a > b; }
+INLINE Integers at_most(const Floats& a, const Floats& b) { return a <= b; }
+INLINE Floats chosen(const Integers& mask, const Floats& a, const Floats& b) { return mask ? a : b; }
+#else
+// Compared by halves: where registers are no wider, compilers do so number by number.
+#define LOW(x) __builtin_shufflevector(x, x, 0, 1, 2, 3)
+#define HIGH(x) __builtin_shufflevector(x, x, 4, 5, 6, 7)
+#define JOINED(low, high) __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7)
+INLINE Integers above(const Floats& a, const Floats& b) { return JOINED(LOW(a) > LOW(b), HIGH(a) > HIGH(b)); }
+INLINE Integers at_most(const Floats& a, const Floats& b) { return JOINED(LOW(a) <= LOW(b), HIGH(a) <= HIGH(b)); }
+INLINE Floats chosen(const Integers& mask, const Floats& a, const Floats& b) {
+    return (Floats)((mask & (Integers)a) | (~mask & (Integers)b));
+}
+#endif
+INLINE Floats larger(const Floats& a, const Floats& b) { return chosen(above(a, b), a, b); }
+INLINE Floats smaller(const Floats& a, const Floats& b) { return chosen(above(b, a), a, b); }
 INLINE Floats root(const Floats& x) {
     Floats result;
     for (int i = 0; i < width; ++i) result[i] = __builtin_sqrtf(x[i]);
@@ -24,6 +39,8 @@ INLINE Floats root(const Floats& x) {
 INLINE unsigned bits(const Integers& mask) {
 #if defined(__AVX2__)
     return static_cast<unsigned>(_mm256_movemask_ps((__m256)mask));
+#elif defined(__SSE2__)
+    return static_cast<unsigned>(_mm_movemask_ps((__m128)LOW(mask)) | _mm_movemask_ps((__m128)HIGH(mask)) << 4);
 #else
     unsigned result = 0;
     for (int i = 0; i < width; ++i) result |= (mask[i] & 1u) << i;
@@ -68,8 +85,8 @@ INLINE void sine_cosine(const Floats& angle, Floats& sine, Floats& cosine) {
     const Floats cos =
         1.0f - 0.5f * s + s * s * ((2.443315711809948e-5f * s - 1.388731625493765e-3f) * s + 4.166664568298827e-2f);
     const Integers quarter = __builtin_convertvector(turns, Integers);
-    const Integers swapped = (quarter & 1) != 0;
-    const Floats first = swapped ? cos : sin, second = swapped ? sin : cos;
+    const Integers swapped = -(quarter & 1);
+    const Floats first = chosen(swapped, cos, sin), second = chosen(swapped, sin, cos);
     sine = (Floats)((Integers)first ^ ((quarter & 2) << 30));
     cosine = (Floats)((Integers)second ^ (((quarter + 1) & 2) << 30));
 }
@@ -172,12 +189,12 @@ template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twi
     Floats limit = a.reach + b.reach + within;
     const Vector between = b.center - a.center, gap = absolute(between) - a.span - b.span;
     const Floats widest = larger(larger(gap.x, gap.y), gap.z);
-    Integers swept = widest <= limit;
+    Integers swept = at_most(widest, limit);
     if (bits(swept) == 0) return {0, 0};
     if (moves && b.solid->link >= 0) {
         const Relative of_a = relative(a, *common), of_b = relative(b, *common);
         limit = reach(a, of_a.moves, of_a.turns) + reach(b, of_b.moves, of_b.turns) + within;
-        swept = widest <= limit;
+        swept = at_most(widest, limit);
         if (bits(swept) == 0) return {0, 0};
     }
     const float *half_a = a.solid->half, *half_b = b.solid->half;
@@ -186,8 +203,8 @@ template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twi
     const Vector to_b = along(a.columns, between);
     const Floats t[3] = {to_b.x, to_b.y, to_b.z};
     const auto check = [&](const Floats& apart, const Floats& growth) __attribute__((always_inline)) {
-        swept &= apart <= growth * limit;
-        if (moves) middle &= apart <= growth * within;
+        swept &= at_most(apart, growth * limit);
+        if (moves) middle &= at_most(apart, growth * within);
     };
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 3; ++j) {
@@ -230,12 +247,12 @@ INLINE Integers balls_meet(const Item& a, const Item& b, float by) {
             const float radius = of_a.radii[i] - by;
             const Vector out = {larger(local.x - of_b.half[0], Floats{}), larger(local.y - of_b.half[1], Floats{}),
                                 larger(local.z - of_b.half[2], Floats{})};
-            if (radius > 0.0f) found |= dot(out, out) < radius * radius;
+            if (radius > 0.0f) found |= above(broadcast(radius * radius), dot(out, out));
         } else {
             for (std::int32_t j = 0; j < of_b.ball_count; ++j) {
                 const Vector apart = to - of_b.offsets[j] * b.columns[of_b.axis];
                 const float radius = of_a.radii[i] + of_b.radii[j] - by;
-                if (radius > 0.0f) found |= dot(apart, apart) < radius * radius;
+                if (radius > 0.0f) found |= above(broadcast(radius * radius), dot(apart, apart));
             }
         }
     }
@@ -325,17 +342,17 @@ unsigned apart(const Item& a, const Item& b, const Twist* common, const float* d
     const Vector normal = direction ? combined(b.columns, direction) : (1.0f / (length(between) + 1e-6f)) * between;
     const Solid &of_a = *a.solid, &of_b = *b.solid;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
-    if ((bits(gap > 0.0f) & wanted) == 0) return 0;  // both contain their centres
+    if ((bits(above(gap, Floats{})) & wanted) == 0) return 0;  // both contain their centres
     if (direction) gap -= top_along(of_b, direction);
     else gap -= top_of(of_b, along(b.columns, normal), wanted);
     if (common) gap -= reach_along(a, *common, normal);
     if (common && of_b.link >= 0) gap -= reach_along(b, *common, normal);
     const Vector of_normal = along(a.columns, -1.0f * normal);
     const Floats to_center = gap + of_a.radius;
-    const unsigned surely = bits(to_center > most_top_of(of_a, of_normal)) & wanted;
+    const unsigned surely = bits(above(to_center, most_top_of(of_a, of_normal))) & wanted;
     if (surely == wanted || of_a.is_box) return surely;
-    const unsigned open = bits(to_center > least_top_of(of_a, of_normal)) & wanted & ~surely;
-    return open ? surely | (bits(gap > top_of(of_a, of_normal, open)) & open) : surely;
+    const unsigned open = bits(above(to_center, least_top_of(of_a, of_normal))) & wanted & ~surely;
+    return open ? surely | (bits(above(gap, top_of(of_a, of_normal, open))) & open) : surely;
 }
 
 void reach(const Item& a, const Item& b, const Twist& common, const float* direction, float* found) {
@@ -359,9 +376,9 @@ void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Fl
             const Floats difference = points[i] - nodes[i];
             sum += difference * difference;
         }
-        const Integers nearer = sum < least;
-        least = nearer ? sum : least;
-        best = nearer ? Integers{} + node : best;
+        const Integers nearer = above(least, sum);
+        least = chosen(nearer, sum, least);
+        best = (nearer & node) | (~nearer & best);
     }
     for (int i = 0; i < width; ++i) found[i] = best[i];
 }
