@@ -1,7 +1,7 @@
 """Second queries of a roadmap, in changed scenes, beside searches anew.
 
 Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots built-in,panda,fetch] [--problems 10]
-[--rounds 2] [--out docs/results/roadmap_results.md]``. RESOURCES is the folder of ``search_table.py``. Times are CPU
+[--rounds 4] [--out docs/results/roadmap_results.md]``. RESOURCES is the folder of ``search_table.py``. Times are CPU
 times of calls from Python, the best of several rounds in which both take turns; each round begins with an empty
 roadmap.
 """
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("resources", type=Path)
     parser.add_argument("--robots", default="built-in,panda")
     parser.add_argument("--problems", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--out", type=Path, default=None)
     arguments = parser.parse_args()
     sets: list[tuple[str, list[Setting]]] = []
@@ -182,7 +182,7 @@ def main() -> None:
 
 HEAD = """# Roadmaps in changed scenes
 
-CPU times of calls from Python on one core of a shared machine, medians over the queries of a set, each the best of two
+CPU times of calls from Python on one core of a shared machine, medians over the queries of a set, each the best of four
 rounds that take turns; made by `python tests/benchmarks/roadmap_table.py RESOURCES`, with the folder of
 [](search_results.md). Collision worlds are included. *First*: `search_path` in the scene as it is. *Anew*:
 `search_path` in the changed scene. *Second*: {class}`~tmkit.motion.Roadmap` in the changed scene, with the first path

@@ -117,7 +117,7 @@ class Roadmap:
 
     def _known(self, scene: SceneGraph, q: _Array, targets: _Array) -> list[_Array]:
         """Return full configurations of the paths that lead near to a goal from near the start, the shortest first."""
-        if not self._paths or q.shape != (len(scene.joint_names),) or targets.shape[1:] != q.shape:
+        if not self._paths or q.shape != (len(self._names),) or targets.shape[1:] != q.shape:
             return []  # nothing, or the search says what is wrong
         start, goals = q[self._entries], targets[:, self._entries]
         between = [way for goal in goals for way in self._between.get(start.tobytes() + goal.tobytes(), ())]

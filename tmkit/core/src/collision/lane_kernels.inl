@@ -185,7 +185,8 @@ INLINE Relative relative(const Item& item, const Twist& common) {
 }
 
 // The fifteen axes of two boxes, the first of which grows: see BoxAgainstSolid.
-template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twist* common, float within) {
+template <bool moves>
+Overlap overlap_of(const Item& a, const Item& b, const Twist* common, float within, Vector& normal) {
     Floats limit = a.reach + b.reach + within;
     const Vector between = b.center - a.center, gap = absolute(between) - a.span - b.span;
     const Floats widest = larger(larger(gap.x, gap.y), gap.z);
@@ -202,6 +203,13 @@ template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twi
     Floats r[3][3], size[3][3];
     const Vector to_b = along(a.columns, between);
     const Floats t[3] = {to_b.x, to_b.y, to_b.z};
+    Floats most = broadcast(-1e30f);
+    Integers side{};
+    const auto look = [&](const Floats& apart, int number) __attribute__((always_inline)) {
+        const Integers is_more = above(apart, most);
+        most = chosen(is_more, apart, most);
+        side = (is_more & number) | (~is_more & side);
+    };
     const auto check = [&](const Floats& apart, const Floats& growth) __attribute__((always_inline)) {
         swept &= at_most(apart, growth * limit);
         if (moves) middle &= at_most(apart, growth * within);
@@ -211,14 +219,18 @@ template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twi
             r[i][j] = dot(a.columns[i], b.columns[j]);
             size[i][j] = absolute(r[i][j]) + 1e-6f;
         }
-        check(absolute(t[i]) - half_a[i] - size[i][0] * half_b[0] - size[i][1] * half_b[1] - size[i][2] * half_b[2],
-              broadcast(1.0f));
+        const Floats apart =
+            absolute(t[i]) - half_a[i] - size[i][0] * half_b[0] - size[i][1] * half_b[1] - size[i][2] * half_b[2];
+        check(apart, broadcast(1.0f));
+        look(apart, i);
     }
     if (bits(swept) == 0) return {0, 0};
-    for (int j = 0; j < 3; ++j)
-        check(absolute(t[0] * r[0][j] + t[1] * r[1][j] + t[2] * r[2][j]) - half_b[j] - size[0][j] * half_a[0] -
-                  size[1][j] * half_a[1] - size[2][j] * half_a[2],
-              broadcast(1.0f));
+    for (int j = 0; j < 3; ++j) {
+        const Floats apart = absolute(t[0] * r[0][j] + t[1] * r[1][j] + t[2] * r[2][j]) - half_b[j] -
+                             size[0][j] * half_a[0] - size[1][j] * half_a[1] - size[2][j] * half_a[2];
+        check(apart, broadcast(1.0f));
+        look(apart, j + 3);
+    }
     if (bits(swept) == 0) return {0, 0};
     for (int i = 0; i < 3; ++i) {
         const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
@@ -229,11 +241,21 @@ template <bool moves> Overlap overlap_of(const Item& a, const Item& b, const Twi
                   broadcast(1.0f));
         }
     }
+    if (bits(swept) == 0) return {0, 0};
+    normal = a.columns[0];
+    for (int k = 1; k < 6; ++k) {
+        const Vector& axis = k < 3 ? a.columns[k] : b.columns[k - 3];
+        const Integers is_it = side == k;
+        normal = {chosen(is_it, axis.x, normal.x), chosen(is_it, axis.y, normal.y), chosen(is_it, axis.z, normal.z)};
+    }
+    const Integers sign = above(dot(normal, between), Floats{}) & (1 << 31);
+    const auto turned_by = [&](const Floats& x) { return (Floats)((Integers)x ^ sign); };
+    normal = {turned_by(normal.x), turned_by(normal.y), turned_by(normal.z)};
     return {bits(swept), moves ? bits(middle) : bits(swept)};
 }
 
-Overlap overlap(const Item& a, const Item& b, const Twist* common, float within) {
-    return common ? overlap_of<true>(a, b, common, within) : overlap_of<false>(a, b, nullptr, within);
+Overlap overlap(const Item& a, const Item& b, const Twist* common, float within, Vector& normal) {
+    return common ? overlap_of<true>(a, b, common, within, normal) : overlap_of<false>(a, b, nullptr, within, normal);
 }
 
 // Whether balls of an item meet a box, or balls of another.
@@ -336,10 +358,9 @@ INLINE Floats top_of(const Solid& solid, const Vector& direction, unsigned wante
     return top;
 }
 
-unsigned apart(const Item& a, const Item& b, const Twist* common, const float* direction, float within,
-               unsigned wanted) {
-    const Vector between = a.center - b.center;
-    const Vector normal = direction ? combined(b.columns, direction) : (1.0f / (length(between) + 1e-6f)) * between;
+unsigned apart(const Item& a, const Item& b, const Twist* common, const float* direction, const Vector* given,
+               float within, unsigned wanted) {
+    const Vector between = a.center - b.center, normal = direction ? combined(b.columns, direction) : *given;
     const Solid &of_a = *a.solid, &of_b = *b.solid;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
     if ((bits(above(gap, Floats{})) & wanted) == 0) return 0;  // both contain their centres

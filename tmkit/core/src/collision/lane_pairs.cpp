@@ -1,6 +1,5 @@
 #include "collision/lane_pairs.hpp"
 
-#include <bit>
 #include <cmath>
 
 namespace tmkit {
@@ -144,9 +143,10 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     const lanes::Twist* common = twist(link);
     const bool is_plane = item_b.solid->count == 1;
     lanes::Overlap overlap{used, used};
+    lanes::Vector normal;
     unsigned inside = 0;
     if (!is_plane && item_a.solid->count > 1) {
-        overlap = kernels_.overlap(item_a, item_b, common, within(margin, item_b));
+        overlap = kernels_.overlap(item_a, item_b, common, within(margin, item_b), normal);
         overlap.swept &= used;
         if (overlap.middle && margin >= 0.0) inside = kernels_.inside(item_a, item_b, within(margin, item_b)) & used;
         overlap.swept &= ~inside;
@@ -155,9 +155,11 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     WarmStart& warm = warm_of(a, b);
     if (is_plane) warm.direction[2] = 1.0f;
     if (has_direction(warm))
-        overlap.swept &= ~kernels_.apart(item_a, item_b, common, warm.direction, within(margin, item_b), overlap.swept);
-    if (std::popcount(overlap.swept) > 2 && !is_plane && item_a.solid->count > 1)
-        overlap.swept &= ~kernels_.apart(item_a, item_b, common, nullptr, within(margin, item_b), overlap.swept);
+        overlap.swept &=
+            ~kernels_.apart(item_a, item_b, common, warm.direction, nullptr, within(margin, item_b), overlap.swept);
+    if (overlap.swept && !is_plane && item_a.solid->count > 1)
+        overlap.swept &=
+            ~kernels_.apart(item_a, item_b, common, nullptr, &normal, within(margin, item_b), overlap.swept);
     if (overlap.swept) room_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
     return inside;
 }
@@ -170,7 +172,7 @@ const float* LanePairs::separate(NearPair& near, const coal::Vec3s& ray, bool in
     for (int k = 0; k < 3; ++k) warm.direction[k] = static_cast<float>(local[k]);
     if (!near.waiting || !in_present_lanes) return warm.direction;
     const std::int32_t at_a = placed(a), at_b = placed(b);
-    near.waiting &= ~kernels_.apart(room_.items[at_a], room_.items[at_b], twist(near.link), warm.direction,
+    near.waiting &= ~kernels_.apart(room_.items[at_a], room_.items[at_b], twist(near.link), warm.direction, nullptr,
                                     within(margin, room_.items[at_b]), near.waiting);
     return warm.direction;
 }

@@ -73,14 +73,15 @@ struct Kernels {
     void (*put)(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item);
     // The box around an item on its way in all lanes, in the axes of the root: its lower and upper corner.
     void (*enclose)(const Item& item, float* box);
-    // Where the boxes of two items come within a distance; twists are those of the link that carries both.
-    Overlap (*overlap)(const Item& a, const Item& b, const Twist* common, float within);
+    // Where the boxes of two items come within a distance; twists are those of the link that carries both. There,
+    // `normal` is that of the side along which they overlap least, from b to a.
+    Overlap (*overlap)(const Item& a, const Item& b, const Twist* common, float within, Vector& normal);
     // Where they surely overlap in the middle, deeper than a distance.
     unsigned (*inside)(const Item& a, const Item& b, float by);
     // Where, of the lanes that are wanted, they keep a distance along a direction, which points from b to a in the axes
-    // of b; if none is given, along the line of their centres.
-    unsigned (*apart)(const Item& a, const Item& b, const Twist* common, const float* direction, float within,
-                      unsigned wanted);
+    // of b; if none is given, along a normal in those of the root.
+    unsigned (*apart)(const Item& a, const Item& b, const Twist* common, const float* direction, const Vector* normal,
+                      float within, unsigned wanted);
     // How much nearer they come in half an interval at most, along a direction if it is given, by lane.
     void (*reach)(const Item& a, const Item& b, const Twist& common, const float* direction, float* found);
     // Of nodes of so many coordinates each, the first of the nearest to each point.

@@ -91,6 +91,7 @@ bool ConstraintSet::project(double* x) const {
 }
 
 bool ConstraintSet::keeps(const double* a, const double* b, double share, double finer) const {
+    if (empty()) return true;
     std::array<double, 6> most;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const double tolerance = parts_[i].constraint.tolerance;

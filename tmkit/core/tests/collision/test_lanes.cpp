@@ -75,6 +75,7 @@ TEST_CASE("every processor finds the same to the last bit") {
         std::array<std::array<float, 6>, 2> boxes{};
         std::array<std::array<std::int32_t, lanes::width>, 2> found{};
         std::array<lanes::Overlap, 2> overlap{};
+        std::array<lanes::Vector, 2> normals{};
         std::array<unsigned, 2> apart{}, inside{};
         const lanes::Floats half = random_floats(random, 0.1);
         const auto angle = static_cast<float>(random.uniform(-3.0, 3.0));
@@ -86,9 +87,11 @@ TEST_CASE("every processor finds the same to the last bit") {
             kernels.place(links.data(), links.size(), joints.data(), poses[k].data(), moving);
             for (int i = 0; i < 2; ++i) kernels.put(solids[i], poses[k].data(), moving, half, items[k][i]);
             kernels.enclose(items[k][0], boxes[k].data());
-            overlap[k] = kernels.overlap(items[k][0], items[k][1], common, 0.001f);
+            overlap[k] = kernels.overlap(items[k][0], items[k][1], common, 0.001f, normals[k]);
             inside[k] = kernels.inside(items[k][0], items[k][1], 0.001f);
-            apart[k] = kernels.apart(items[k][0], items[k][1], common, direction.data(), 0.001f, 0xFFu >> round % 3);
+            const bool is_given = round % 8 < 4 || overlap[k].swept == 0;
+            apart[k] = kernels.apart(items[k][0], items[k][1], common, is_given ? direction.data() : nullptr,
+                                     &normals[k], 0.001f, 0xFFu >> round % 3);
             kernels.nearest(points.data(), 20, 3, &joints[0].value, found[k].data());
         }
         CHECK(same_bits(poses[0], poses[1]));
@@ -96,6 +99,7 @@ TEST_CASE("every processor finds the same to the last bit") {
         CHECK(same_bits(items[0], items[1]));
         CHECK(same_bits(boxes[0], boxes[1]));
         CHECK(same_bits(overlap[0], overlap[1]));
+        CHECK(same_bits(normals[0], normals[1]));
         CHECK(inside[0] == inside[1]);
         CHECK(apart[0] == apart[1]);
         CHECK(found[0] == found[1]);
@@ -138,13 +142,20 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
         const unsigned wanted = 1u << round % 8 | (round % 3 ? 0u : 1u << round % 5) | (round % 7 ? 0u : 0xFFu);
         const std::array<float, 3> given{0.6f, round % 2 ? 0.8f : -0.8f, 0.0f};
         const float* direction = round % 4 == 1 ? given.data() : nullptr;
+        lanes::Vector normal{};
+        for (int lane = 0; lane < lanes::width; ++lane) {
+            const coal::Vec3s away(poses[0].translation.x[lane] - poses[1].translation.x[lane],
+                                   poses[0].translation.y[lane] - poses[1].translation.y[lane],
+                                   poses[0].translation.z[lane] - poses[1].translation.z[lane]);
+            for (int k = 0; k < 3; ++k) (&normal.x)[k][lane] = static_cast<float>(away.normalized()[k]);
+        }
         for (int i = 0; i < 2; ++i) {
             std::array<lanes::Solid, 2> solids{i == 0 ? ball : quick, i == 0 ? ball : quick};
             solids[1].link = 1;
             std::array<lanes::Item, 2> items{};
             for (int k = 0; k < 2; ++k)
                 lanes::kernels().put(solids[k], poses.data(), nullptr, lanes::Floats{}, items[k]);
-            found[i] = lanes::kernels().apart(items[0], items[1], nullptr, direction, 1e-3f, wanted);
+            found[i] = lanes::kernels().apart(items[0], items[1], nullptr, direction, &normal, 1e-3f, wanted);
         }
         CHECK(found[0] == found[1]);
         apart += std::popcount(found[0]);
