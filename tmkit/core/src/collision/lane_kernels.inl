@@ -313,16 +313,16 @@ float top_along(const Solid& solid, const float* direction) {
         const float* p = solid.points + 3 * number;
         return p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
     };
-    std::uint32_t begin = 0, end = static_cast<std::uint32_t>(solid.count);
+    const float x = __builtin_fabsf(direction[0]), y = __builtin_fabsf(direction[1]), z = __builtin_fabsf(direction[2]);
+    if (solid.is_box) return solid.half[0] * x + solid.half[1] * y + solid.half[2] * z;
     float top = -1e30f;
     if (!solid.first) {
-        for (std::uint32_t i = begin; i < end; ++i) {
-            const float other = height(i);
+        for (std::int32_t i = 0; i < solid.count; ++i) {
+            const float other = height(static_cast<std::uint32_t>(i));
             top = other > top ? other : top;
         }
         return top;
     }
-    const float x = __builtin_fabsf(direction[0]), y = __builtin_fabsf(direction[1]), z = __builtin_fabsf(direction[2]);
     const int axis = x >= y ? (x >= z ? 0 : 2) : y >= z ? 1 : 2;
     const float half = 0.5f * static_cast<float>(solid.side), scale = half / (axis == 0 ? x : axis == 1 ? y : z);
     const auto cell_at = [&](float along) __attribute__((always_inline)) {
@@ -332,9 +332,7 @@ float top_along(const Solid& solid, const float* direction) {
     const std::int32_t face = 2 * axis + (direction[axis] < 0.0f ? 1 : 0);
     const std::int32_t row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
     const std::uint32_t* cell = solid.first + (face * solid.side + row) * solid.side + column;
-    begin = cell[0];
-    end = cell[1];
-    for (std::uint32_t i = begin; i < end; ++i) {
+    for (std::uint32_t i = cell[0]; i < cell[1]; ++i) {
         const float other = height(solid.farthest[i]);
         top = other > top ? other : top;
     }
@@ -342,6 +340,7 @@ float top_along(const Solid& solid, const float* direction) {
 }
 
 INLINE Floats top_of(const Solid& solid, const Vector& direction, unsigned wanted) {
+    if (solid.is_box) return most_top_of(solid, direction);
     Floats top = broadcast(-1e30f);
     if (solid.first && count_of(wanted) * 20 < solid.count) {
         for (int i = 0; i < width; ++i)
