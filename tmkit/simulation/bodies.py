@@ -178,7 +178,7 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
                 edit.set_joint(frame, Fixed())
         for frame in piece.frames:
             if any(attached.collision for attached in scene.shapes(frame)):
-                edit.set_shapes(frame, [part for attached in scene.shapes(frame) for part in within_margin(attached)])
+                edit.set_shapes(frame, [part for attached in scene.shapes(frame) for part in _within_margin(attached)])
         for group in rigid_groups(scene, piece):
             heavy = {scene.body(name) for name in group if (own := scene.inertia(name)) is not None and own.mass > 0.0}
             done = set(heavy)
@@ -193,7 +193,7 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
     return edit.finish()
 
 
-def within_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
+def _within_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
     """Yield what is drawn of a shape, and what collides, which pybullet's margin fills up to what is drawn."""
     if not attached.collision or attached.shape.kind not in ("mesh", "cylinder") or attached.level == "box":
         yield attached

@@ -33,7 +33,7 @@ from tmkit.spatial import Pose
 _SHAPES_OF_BODY = 16  # that pybullet takes
 DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
 
-URDF_MARGIN = 0.001  # metres, by which pybullet surrounds the hulls of a URDF file, whatever it is told
+_URDF_MARGIN = 0.001  # metres, by which pybullet surrounds the hulls of a URDF file, whatever it is told
 _LEAST_DEPTH = 0.0015  # metres, of a hull that can be made smaller by that
 
 MOST_POINTS = 50_000  # of a point cloud that is simulated or drawn
@@ -298,14 +298,14 @@ def inset_hull(shape: Shape) -> Shape:
     if shape.kind == "cylinder":
         radius, length = shape.dimensions
         is_thick = min(radius, 0.5 * length) > _LEAST_DEPTH
-        return Cylinder(radius - URDF_MARGIN, length - 2.0 * URDF_MARGIN) if is_thick else shape
+        return Cylinder(radius - _URDF_MARGIN, length - 2.0 * _URDF_MARGIN) if is_thick else shape
     try:
         planes = ConvexHull(np.asarray(shape.vertices, dtype=float)).equations
         depths = np.insert(planes[:, :3], 3, 1.0, axis=1)  # the deepest point is as far from all planes as can be
         deepest = linprog([0.0, 0.0, 0.0, -1.0], A_ub=depths, b_ub=-planes[:, 3], bounds=(None, None)).x
         if deepest is None or deepest[3] <= _LEAST_DEPTH:
             return shape
-        planes[:, 3] += URDF_MARGIN
+        planes[:, 3] += _URDF_MARGIN
         return Mesh(*hull(HalfspaceIntersection(planes, deepest[:3]).intersections, ""))
     except (QhullError, ValueError, SimulationError):  # flat, or nearly so
         return shape
