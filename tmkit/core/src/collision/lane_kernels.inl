@@ -25,7 +25,8 @@ INLINE Floats chosen(const Integers& mask, const Floats& a, const Floats& b) { r
 #define JOINED(low, high) __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7)
 typedef float Half __attribute__((vector_size(16), aligned(16)));  // NOLINT(modernize-use-using)
 INLINE Floats broadcast(float value) {
-    const Half half = value - Half{};  // eight stores of one number, and a load that waits for them, cost a third of all
+    // Else: eight stores of one number, and a load that waits for them, a third of all time.
+    const Half half = value - Half{};
     Floats result;
     __builtin_memcpy(&result, &half, sizeof(half));
     __builtin_memcpy((char*)&result + sizeof(half), &half, sizeof(half));
