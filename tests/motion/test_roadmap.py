@@ -268,3 +268,17 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(ConfigurationError, match="max_nodes must be at least 16, got 3"):
         Roadmap(JOINTS, max_nodes=3)
     table.search(roadmap, table.scene)
+
+
+def test_a_known_path_of_very_many_joints_is_tried() -> None:
+    """More than constraints would allow of: a ball goes around a post by the first two of 90 joints."""
+    scene = SceneGraph().add_frame("post", "world", shapes=[Box([0.1, 0.1, 0.1])])
+    scene = scene.add_frame("along", "world", joint=tk.Prismatic([1, 0, 0], lower=-1, upper=1))
+    scene = scene.add_frame("beside", "along", joint=tk.Prismatic([0, 1, 0], lower=-1, upper=1))
+    scene = scene.set_shapes("beside", [Sphere(0.05)])
+    for number in range(88):
+        scene = scene.add_frame(f"idle{number}", "world", joint=Revolute([0, 0, 1], lower=-1, upper=1))
+    ends = [scene.configuration({"along": x, "beside": y}) for x, y in ((-0.5, 0.0), (0.0, 0.5), (0.5, 0.0))]
+    found = search_path(CollisionWorld(scene), scene.joint_names, start=ends[0], goals=ends[2], known=[np.array(ends)])
+    assert (found.status, found.iterations) == (PathStatus.SOLVED, 0)
+    np.testing.assert_array_equal(found.path, ends)
