@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from support.effort import scaled_examples
 
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import Revolute, SceneGraph
-from tmkit.motion import CollisionWorld
+from tmkit.motion import CollisionWorld, PathStatus, search_path
 from tmkit.spatial import Pose
 
 margins = st.dictionaries(
@@ -82,6 +83,89 @@ def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
         check_like_new(moved, known, number)
 
 
+def is_proved(world: CollisionWorld, path: np.ndarray) -> bool:
+    """Return whether each motion of a path is proved free, in one of its directions."""
+
+    def is_free(start: np.ndarray, goal: np.ndarray) -> bool:
+        found = search_path(world, world.scene.joint_names, start=start, goals=goal, max_iterations=0)
+        return found.status is PathStatus.SOLVED
+
+    return all(is_free(a, b) or is_free(b, a) for a, b in pairwise(path))
+
+
+@settings(max_examples=scaled_examples(2), deadline=None)
+@given(st.data())
+def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None:
+    """Of any two versions, in either order: a path that was proved is proved anew, and what is not changed is alike."""
+    scene, options = arm_with_things(), {"movable": ["cup", "tray"], "margin": data.draw(st.sampled_from([0.0, 0.03]))}
+    given_first = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
+    worlds = [(CollisionWorld(scene, pair_margins=given_first, **options), given_first)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        scene = data.draw(st.sampled_from([world.scene for world, _ in worlds]))
+        for edit in data.draw(st.lists(edits, min_size=1, max_size=2)):
+            scene = edited(scene, edit)
+        changed = data.draw(st.one_of(st.none(), margins))
+        known = kept_margins(given_first if changed is None else changed, scene)
+        worlds.append((worlds[0][0].moved_to(scene, pair_margins=known), known))
+    ends = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-1, 1, (2, 4))
+    ends[:, 3] = 0.05
+    for before, _ in worlds:
+        found = search_path(before, before.scene.joint_names, start=ends[0], goals=ends[1], max_iterations=200)
+        for now, known in worlds:
+            if found.status is PathStatus.SOLVED and now.is_still_free(found.path, proved_in=before):
+                kept = [name for name in options["movable"] if name in now.scene]
+                new = CollisionWorld(now.scene, pair_margins=known, movable=kept, margin=options["margin"])
+                assert is_proved(new, found.path)
+            differing = now.changed_frames(before)
+            if differing is not None:
+                alike = [
+                    [c for c in contacts if differing.isdisjoint((c.frame_a, c.frame_b))]
+                    for contacts in (now.contacts(ends[0]), before.contacts(ends[0]))
+                ]
+                lists = [[(c.frame_a, c.frame_b, c.distance, c.margin) for c in contacts] for contacts in alike]
+                assert sorted(lists[0]) == sorted(lists[1])
+
+
+def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
+    """Elsewhere, in the way, where it was, on a link, by a rule; and where too much differs."""
+    scene = arm_with_things().add_frame("new", "world", pose=Pose([0, 0, 5]), shapes=[SHAPES["ball"]])
+    world = CollisionWorld(scene, movable=list(THINGS))
+    path = np.array([[2.5, -1.0, -1.0, 0.0], [3.0, -1.0, -1.0, 0.0]])
+    assert search_path(world, scene.joint_names, start=path[0], goals=path[1]).path.tolist() == path.tolist()
+    middle = scene.pose("lower", relative_to="world", q=path.mean(axis=0)) @ Pose([0, 0, 0.3])
+    away = world.moved_to(scene.set_pose("new", Pose([0, 0, 6])))
+    across = world.moved_to(scene.set_pose("new", Pose(middle.translation)))
+    assert away.is_still_free(path, proved_in=world)
+    assert away.changed_frames(world) == world.changed_frames(away) == {"new"}
+    assert not across.is_still_free(path, proved_in=world)
+    assert not across.is_still_free(path, proved_in=away)
+    assert world.is_still_free(path, proved_in=across)  # where it stood when the structures were made
+    assert away.is_still_free(path, proved_in=across)
+    allowed = across
+    for link in ("upper", "lower"):
+        allowed = allowed.moved_to(allowed.scene.allow_collision(link, "new"))
+    assert allowed.is_still_free(path, proved_in=world)
+    assert not across.is_still_free(path, proved_in=allowed)
+    removed = across.moved_to(scene.remove_frame("new"))
+    assert removed.is_still_free(path, proved_in=across)
+    assert removed.changed_frames(across) == {"new"}
+    carried = world.moved_to(scene.reparent("new", "tip", pose=Pose([0, 0, 0.2])))
+    assert not carried.is_still_free(path, proved_in=world)  # what moves is not compared
+    assert world.is_still_free(path, proved_in=carried)
+    in_way = CollisionWorld(across.scene, movable=list(THINGS))
+    cleared = in_way.moved_to(away.scene)
+    assert not in_way.is_still_free(path, proved_in=cleared)  # it is back
+    assert not cleared.moved_to(across.scene).is_still_free(path, proved_in=cleared)
+    assert cleared.moved_to(removed.scene).is_still_free(path, proved_in=cleared)
+    other = CollisionWorld(scene, movable=list(THINGS))
+    assert other.changed_frames(world) is None
+    assert not other.is_still_free(path, proved_in=world)
+    buried = world.moved_to(scene.set_pose("new", scene.local_pose("table")))
+    assert not buried.is_still_free(path, proved_in=world)  # two things overlap, whatever the arm does
+    with pytest.raises(ConfigurationError, match=r"path must have shape \(m, 4\)"):
+        away.is_still_free(path[:, :3], proved_in=world)
+
+
 def test_a_frame_that_gains_shapes_keeps_what_was_allowed_to_it() -> None:
     """Pairs allowed, and margins given, while a frame had no shape yet, hold when it has one."""
     scene = arm_with_things().set_shapes("tip", []).allow_collision("table", "tip")
@@ -126,6 +210,11 @@ def test_options_are_kept_or_given() -> None:
     assert ("cup", "table") not in {(a, b) for a, b, _ in gone.pairs}
     renamed = world.moved_to(scene.rename_frame("cup", "mug"))
     assert renamed.movable == ("lid",)
+    added = world.moved_to(
+        scene.add_frame("new", "world"), movable=["cup", "lid", "new"], pair_margins={("new", "lid"): 0.1}
+    )
+    without = added.moved_to(scene.set_pose("lid", Pose([0, 0, 1])))
+    assert (without.movable, without.nearest(np.zeros(4)) is None) == (("cup", "lid"), False)
     given = world.moved_to(scene, movable=["cup"], margin=0.02, pair_margins={("lid", "ball"): 0.1})
     assert given.movable == ("cup",)
     assert {margin for _, _, margin in given.pairs} == {0.02, 0.1}

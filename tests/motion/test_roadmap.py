@@ -103,6 +103,21 @@ def test_a_path_is_used_again_until_something_is_in_its_way() -> None:
     assert back.length <= first.length
 
 
+def test_a_straight_motion_is_found_where_what_was_in_its_way_has_gone() -> None:
+    """The way around a wall is used again until the wall moves, with what differs elsewhere too."""
+    table = Table()
+    roadmap = Roadmap(JOINTS, pair_margins=table.margins)
+    first = table.search(roadmap, table.scene)
+    assert first.straight_pair is not None
+    assert "wall" in first.straight_pair
+    away = table.scene.add_frame("block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)])
+    assert table.search(roadmap, away).straight_pair == first.straight_pair
+    lower = table.search(roadmap, away.set_pose("wall", tk.Pose([0.0, 0.0, -0.5])))
+    assert (lower.iterations, len(lower.path), lower.straight_pair) == (0, 2, None)
+    again = table.search(roadmap, away)
+    assert (again.iterations, again.goal_index, again.path.tolist()) == (0, 0, first.path.tolist())
+
+
 def test_what_was_in_the_way_still_is_after_a_change_elsewhere() -> None:
     """A motion that was not free is proved against everything, not against what changed since."""
     table = Table()

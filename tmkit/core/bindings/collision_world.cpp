@@ -64,6 +64,20 @@ CollisionWorld moved_to(const CollisionWorld& world, const SceneGraph& scene,
     return world.moved_to(scene, changes);
 }
 
+using FrameNames = nb::typed<nb::frozenset, nb::str>;
+
+std::optional<FrameNames> changed_frames(const CollisionWorld& world, const CollisionWorld& before) {
+    const auto changed = world.changed_since(before);
+    if (!changed) return std::nullopt;
+    nb::set names;
+    for (const FrameId id : *changed) {
+        const FrameRecord* record = world.scene().find(id);
+        if (!record) record = before.scene().find(id);
+        if (record) names.add(record->name->text);
+    }
+    return FrameNames(nb::frozenset(names));
+}
+
 std::vector<double> configuration(const CollisionWorld& world, const ArrayArgument& q, const char* name = "q") {
     return read_vector(q, name, world.joint_count());
 }
@@ -76,8 +90,8 @@ template <class Answer> auto ask(const CollisionWorld& world, const ArrayArgumen
 
 // The rows of an (m, n_joints) argument.
 struct Rows {
-    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads)
-        : values(read_matrix(argument, "qs", world.joint_count())), columns(world.joint_count()),
+    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads, const char* name = "qs")
+        : values(read_matrix(argument, name, world.joint_count())), columns(world.joint_count()),
           count(columns == 0 ? nb::len(argument.value) : values.size() / columns) {
         if (threads < 1)
             throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads)
@@ -180,6 +194,14 @@ bool edge_free(const CollisionWorld& world, const ArrayArgument& from, const Arr
     return without_gil([&](const auto&) { return world.edge_free(q0.data(), q1.data(), resolution); });
 }
 
+bool still_free(const CollisionWorld& world, const ArrayArgument& argument, const CollisionWorld& proved_in) {
+    if (proved_in.joint_count() != world.joint_count()) return false;
+    const Rows rows(world, argument, 1, "path");
+    std::vector<const double*> each;
+    for (std::size_t i = 0; i < rows.count; ++i) each.push_back(rows.at(i));
+    return without_gil([&](const auto&) { return world.still_free(proved_in, each.data(), each.size()); });
+}
+
 std::optional<NamedEdgeCollision> find_edge_collision(const CollisionWorld& world, const ArrayArgument& from,
                                                       const ArrayArgument& to, double resolution) {
     require_positive(resolution, "resolution");
@@ -271,6 +293,38 @@ Args:
                      "Names of the frames whose edge joins nothing.")
         .def_prop_ro("pairs", &checked_pairs,
                      "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).");
+}
+
+void bind_changes(nb::class_<CollisionWorld>& cls) {
+    cls.def("changed_frames", &changed_frames, "before"_a,
+            R"(Return the frames whose collisions may differ from those in a world of another version.
+
+Args:
+    before: the other world, of which this one has been moved or the other way round.
+
+Returns:
+    Names of frames of either version, carried ones too; some may be as they were. None where the two do not share
+    structures.
+
+Cost: O(objects).)")
+        .def("is_still_free", &still_free, "path"_a, nb::kw_only(), "proved_in"_a,
+             R"(Return whether a path that was proved free in another version is still proved free.
+
+Only what differs between the two worlds is checked.
+
+Args:
+    path: (k, n_joints) full configurations, joined by straight joint motions that :func:`search_path` has proved
+        free in ``proved_in``.
+    proved_in: the other world.
+
+Returns:
+    True where the path is proved free here. False where something that changed may be in its way, or where too much
+    differs to tell; then check the path as a whole.
+
+Raises:
+    ConfigurationError: the wrong shape, or non-finite numbers.
+
+Cost: some 20 us for a path of an arm and an object that has been moved; O(motions x objects that differ).)");
 }
 
 constexpr const char* batch_arguments = R"(
@@ -388,6 +442,7 @@ Raises:
 
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");
     bind_world(cls);
+    bind_changes(cls);
     bind_collision_queries(cls);
     cls.def("is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
             Text{R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.

@@ -19,6 +19,7 @@ using NamedLine = Named<StraightLineResult>;
 using NamedRecheck = Named<RecheckResult>;
 struct NamedPath : Named<PathResult> {
     PairCounts blocking_pairs;
+    std::optional<PairNames> straight_pair;
 };
 
 template <class Result> Named<Result> with_names(Result result, const SceneGraph& scene, const CollisionWorld* world) {
@@ -102,7 +103,8 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
         return search_path(world, entries, q, ends, options);
     });
     PairCounts blocking = named_counts(&world, result.blocking);
-    return {with_names(std::move(result), world.scene(), &world), blocking};
+    const auto straight = pair_names(&world, result.straight);
+    return {with_names(std::move(result), world.scene(), &world), blocking, straight};
 }
 
 NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const ArrayArgument& start, const Pose& target,
@@ -133,17 +135,18 @@ NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, dou
 }
 
 void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path, const PairCounts& blocking,
-               const std::optional<PairNames>& pair, const std::optional<std::string>& joint) {
+               const std::optional<PairNames>& pair, const std::optional<std::string>& joint, std::int64_t goal_index,
+               const std::optional<PairNames>& straight) {
     std::size_t columns = 0;
     const std::vector<double> numbers = read_grid(path, "path", columns, ErrorKind::configuration);
-    PathResult result{.status = status, .path = rows_of(numbers, columns)};
+    PathResult result{.status = status, .path = rows_of(numbers, columns), .goal_index = goal_index};
     for (std::size_t i = columns; i < numbers.size(); i += columns) {
         double squared = 0.0;
         for (std::size_t j = i; j < i + columns; ++j)
             squared += (numbers[j] - numbers[j - columns]) * (numbers[j] - numbers[j - columns]);
         result.length += std::sqrt(squared);
     }
-    new (self) NamedPath{{std::move(result), columns, pair, joint}, blocking};
+    new (self) NamedPath{{std::move(result), columns, pair, joint}, blocking, straight};
 }
 
 void bind_path_result(nb::module_& m) {
@@ -161,7 +164,7 @@ void bind_path_result(nb::module_& m) {
                "paths were found but none passed the finer check; see ``pair``");
     result_class<NamedPath>(m, "PathResult", "The result of a path search, by ``search_path`` or by another planner.")
         .def("__init__", &make_path, "status"_a, "path"_a, nb::kw_only(), "blocking_pairs"_a = nb::tuple(),
-             "pair"_a = nb::none(), "joint"_a = nb::none(),
+             "pair"_a = nb::none(), "joint"_a = nb::none(), "goal_index"_a = -1, "straight_pair"_a = nb::none(),
              R"(Create the result of a motion planner.
 
 Args:
@@ -170,6 +173,8 @@ Args:
     blocking_pairs: (frame_a, frame_b, count) of the collisions met, most frequent first.
     pair: the frames that collide, if one pair decided.
     joint: the joint outside its limits, if one decided.
+    goal_index: which goal was reached, or -1.
+    straight_pair: the frames that are in the way of the straight motion.
 
 Raises:
     ConfigurationError: the path is not a matrix of finite numbers.)")
@@ -186,6 +191,8 @@ The first is the start, the last the goal up to whole turns of continuous joints
                 "(frame_a, frame_b, count) of the collisions met, most frequent first.")
         .def_ro("pair", &NamedPath::pair_names, "The frames that collide at the start, the goal or in the recheck.")
         .def_ro("joint", &NamedPath::joint_name, "The joint that is outside its limits.")
+        .def_ro("straight_pair", &NamedPath::straight_pair,
+                "Two frames that are in the way of the straight motion to the nearest goal, or None.")
         .def("__repr__", [](const NamedPath& r) {
         const std::string path = r.path.empty() ? "" : formatted(", {} waypoints, length={}", r.path.size(), r.length);
         return formatted("PathResult({}{}{}, {} iterations)", status_name(r.status), path, cause_text(r), r.iterations);

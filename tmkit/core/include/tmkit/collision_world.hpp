@@ -145,6 +145,12 @@ public:
     // Whether the two use the same work.
     bool shares_with(const CollisionWorld& other) const;
 
+    // Whether straight motions between full configurations, which were proved free in a world of another version, are
+    // proved free here by what differs alone; false also where that cannot be said. O(rows x what differs).
+    bool still_free(const CollisionWorld& before, const double* const* rows, std::size_t count) const;
+    // Frames of either that may count otherwise than in a world of another version; none where too much differs.
+    std::optional<std::vector<FrameId>> changed_since(const CollisionWorld& before) const;
+
     const SceneGraph& scene() const;
     const CollisionOptions& options() const;
     std::size_t joint_count() const;

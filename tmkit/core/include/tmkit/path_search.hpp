@@ -106,6 +106,7 @@ struct PathResult {
     double length = 0.0;      // Euclidean over the moving joints
     std::vector<PairCount> blocking;
     FramePair pair;           // of start_in_collision or goal_in_collision
+    FramePair straight;       // that the straight motion to the nearest goal is not free of
     std::int32_t joint = -1;  // of ..._out_of_limits
 };
 

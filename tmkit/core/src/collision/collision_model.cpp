@@ -6,17 +6,6 @@
 #include <cmath>
 
 namespace tmkit {
-namespace {
-
-std::vector<Bounds> all_bounds(const CollisionWorld::Rules& rules,
-                               const std::vector<CollisionView::Model::Placed>& placed, std::int32_t from) {
-    std::vector<Bounds> result;
-    for (std::size_t i = from; i < placed.size(); ++i)
-        result.push_back(bounds_of(rules.items[placed[i].item], placed[i].link_from_shape));
-    return result;
-}
-
-}  // namespace
 
 BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
     std::vector<std::int32_t> items(boxes.size());
@@ -46,12 +35,27 @@ void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, st
 }
 
 CollisionView::Model::Model(const CollisionWorld::Rules& r, const std::vector<bool>& moves, const double* base)
-    : rules(&r), tree({}) {
+    : rules(&r), shapes(&r), tree({}) {
     build_links(moves, base);
-    for (std::size_t i = moving_count; i < placed.size(); ++i) still_pose.push_back(placed[i].link_from_shape);
-    still_bounds = all_bounds(r, placed, moving_count);
-    tree = BoundsTree(still_bounds);
+    stand_still();
     build_pairs();
+}
+
+CollisionView::Model::Model(const Model& moving, std::unique_ptr<const CollisionShapes> own,
+                            const std::vector<Placed>& still)
+    : rules(moving.rules), own_shapes(std::move(own)), shapes(own_shapes.get()), links(moving.links),
+      placed(moving.placed.begin(), moving.placed.begin() + moving.moving_count), moving_count(moving.moving_count),
+      tree({}), row(moving.row) {
+    placed.insert(placed.end(), still.begin(), still.end());
+    stand_still();
+}
+
+void CollisionView::Model::stand_still() {
+    for (std::size_t i = moving_count; i < placed.size(); ++i) {
+        still_pose.push_back(placed[i].link_from_shape);
+        still_bounds.push_back(bounds_of(shapes->items[placed[i].item], placed[i].link_from_shape));
+    }
+    tree = BoundsTree(still_bounds);
 }
 
 void CollisionView::Model::build_links(const std::vector<bool>& moves, const double* base) {
@@ -155,8 +159,8 @@ void CollisionView::Model::place_links(const double* q, Scratch::Data& scratch) 
 }
 
 FramePair CollisionView::Model::frames(const Candidate& candidate) const {
-    const std::int32_t a = rules->object_frame[item(candidate.a).object];
-    const std::int32_t b = rules->object_frame[item(candidate.b).object];
+    const std::int32_t a = shapes->object_frame[item(candidate.a).object];
+    const std::int32_t b = shapes->object_frame[item(candidate.b).object];
     return a < b ? FramePair{a, b} : FramePair{b, a};
 }
 

@@ -60,20 +60,26 @@ bool needs_depth(const CollisionOptions& options);
 // Throws Error(configuration) for a margin that is not finite or two margins for one pair.
 void check_options(const CollisionOptions& options);
 
-struct CollisionWorld::Rules {
+// The shapes that a model places, and the margins of their classes.
+struct CollisionShapes {
+    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending but for moved parts
+    std::vector<CollisionItem> items;        // by object
+    std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
+    double largest_margin = 0.0;
+    std::size_t joint_count = 0;  // of the scene
+
+    std::size_t object_count() const { return object_frame.size(); }
+};
+
+struct CollisionWorld::Rules : CollisionShapes {
     Rules(SceneGraph scene, CollisionOptions options);
 
     SceneGraph scene;
     CollisionOptions options;
     const Layout* layout;
-    std::vector<FrameId> cluster;            // by frame: topmost frame of those that it is rigidly joined with
-    std::vector<std::int32_t> object_of;     // by frame: its object, -1 when it has no collision shape
-    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending
-    std::vector<CollisionItem> items;        // by object
-    std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
-    double largest_margin = 0.0;
+    std::vector<FrameId> cluster;         // by frame: topmost frame of those that it is rigidly joined with
+    std::vector<std::int32_t> object_of;  // by frame: its object, -1 when it has no collision shape
 
-    std::size_t object_count() const { return object_frame.size(); }
     FrameId cluster_of(std::int32_t object) const { return cluster[object_frame[object]]; }
     MarginClass margin_class(std::int32_t object_a, std::int32_t object_b) const;
     // The same for two that are not rigidly joined.
@@ -157,7 +163,12 @@ struct CollisionView::Model {
         double margin;
     };
 
+    // What moves in another model, among other shapes that stand still.
+    Model(const Model& moving, std::unique_ptr<const CollisionShapes> shapes, const std::vector<Placed>& still);
+
     const CollisionWorld::Rules* rules;
+    std::unique_ptr<const CollisionShapes> own_shapes;  // where they are not those of the rules
+    const CollisionShapes* shapes;
     std::vector<Link> links;
     std::vector<std::int32_t> frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
     std::vector<Pose> link_from_frame;     // by frame; nothing where frame_link is -2
@@ -177,7 +188,7 @@ struct CollisionView::Model {
     // The last link that carries two moving items, or -1.
     std::int32_t common_link(std::int32_t a, std::int32_t b) const;
 
-    const CollisionItem& item(std::int32_t number) const { return rules->items[placed[number].item]; }
+    const CollisionItem& item(std::int32_t number) const { return shapes->items[placed[number].item]; }
     const coal::Transform3s& pose(std::int32_t number, const Scratch::Data& scratch) const;
     const Bounds& bounds(std::int32_t number, const Scratch::Data& scratch) const;
     FramePair frames(const Candidate& candidate) const;
@@ -187,7 +198,7 @@ struct CollisionView::Model {
     template <class Visit> bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
 
     PlacedShape shape(std::int32_t number, const Scratch::Data& scratch) const {
-        return {&item(number), &pose(number, scratch), rules->object_frame[item(number).object]};
+        return {&item(number), &pose(number, scratch), shapes->object_frame[item(number).object]};
     }
     bool in_contact(const Candidate& c, Scratch::Data& scratch) const {
         return tmkit::in_contact(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch);
@@ -200,6 +211,7 @@ struct CollisionView::Model {
     void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch, std::optional<Contact>& best) const;
 
 private:
+    void stand_still();
     void build_links(const std::vector<bool>& moves, const double* base);
     void build_pairs();
 };
@@ -222,10 +234,10 @@ inline const Bounds& CollisionView::Model::bounds(std::int32_t number, const Scr
 }
 
 template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
-    const std::vector<double>& margins = rules->margins;
+    const std::vector<double>& margins = shapes->margins;
     for (std::int32_t a = moving_count - 1; a >= 0; --a) {  // what is farther out is in contact more often
-        const MarginClass* of_object = table.data() + std::size_t(row[a]) * rules->object_count();
-        const Bounds query = inflated(scratch.shape_bounds[a], rules->largest_margin);
+        const MarginClass* of_object = table.data() + std::size_t(row[a]) * shapes->object_count();
+        const Bounds query = inflated(scratch.shape_bounds[a], shapes->largest_margin);
         const bool stopped = tree.visit(query, [&](std::int32_t still) {
             const std::int32_t b = moving_count + still;
             const MarginClass margin = of_object[item(b).object];

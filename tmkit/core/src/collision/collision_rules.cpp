@@ -62,6 +62,7 @@ CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
     check_options(options);
     margins = {0.0, options.margin};
     largest_margin = largest_margin_of(options);
+    joint_count = layout->joint_count();
     collect_items();
     find_rigid_clusters();
     collect_exceptions();

@@ -173,12 +173,43 @@ CollisionWorld CollisionWorld::moved_to(const SceneGraph& scene, const Collision
     std::shared_ptr<const CollisionOptions> options = state_->options;
     if (changes.movable || changes.margin || changes.pair_margins) options = changed(*options, changes, scene);
     std::unique_ptr<const MovedParts> parts = MovedParts::find(*state_->base, scene, *options);
-    if (!parts || parts->removes_frames()) options = reduced(*options, scene);
+    // Frames that are gone may be those of the base, or such as this version has added.
+    const bool adds_frames = state_->parts && state_->parts->changes_numbers();
+    if (!parts || parts->removes_frames() || adds_frames) options = reduced(*options, scene);
     if (!parts) return CollisionWorld(scene, *options);
     return CollisionWorld(std::make_unique<State>(scene, std::move(options), state_->base, std::move(parts)));
 }
 
 bool CollisionWorld::shares_with(const CollisionWorld& other) const { return state_->base == other.state_->base; }
+
+bool CollisionWorld::still_free(const CollisionWorld& before, const double* const* rows, std::size_t count) const {
+    if (!shares_with(before) || constant_collision()) return false;
+    auto changes = MovedParts::changes(*state_->base, state_->parts.get(), before.state_->parts.get());
+    if (!changes) return false;
+    if (changes->still_pose.empty()) return true;
+    const CollisionView view(std::move(changes));
+    CollisionView::Scratch scratch = view.scratch();
+    for (std::size_t first = 0; first < count; first += CollisionView::together) {
+        const int here = static_cast<int>(std::min(count - first, CollisionView::together));
+        view.look_ahead(rows + first, here, scratch);
+        for (int i = 0; i < here; ++i)
+            if (view.find_ahead(rows[first + i], i, scratch)) return false;
+    }
+    std::int64_t checks = 0;
+    for (std::size_t i = 0; i + 1 < count; ++i)
+        if (view.find_unproved(rows[i], rows[i + 1], scratch, checks)) return false;
+    return true;
+}
+
+std::optional<std::vector<FrameId>> CollisionWorld::changed_since(const CollisionWorld& before) const {
+    if (!shares_with(before)) return std::nullopt;
+    std::vector<FrameId> frames;
+    for (const State* state : {state_.get(), before.state_.get()})
+        if (state->parts) state->parts->add_changed(*state->base, frames);
+    std::sort(frames.begin(), frames.end());
+    frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+    return frames;
+}
 
 const SceneGraph& CollisionWorld::scene() const { return state_->scene; }
 const CollisionOptions& CollisionWorld::options() const { return *state_->options; }

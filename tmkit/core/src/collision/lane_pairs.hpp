@@ -88,23 +88,23 @@ protected:
 
     // Meets all pairs, until hit(pair, lanes) returns true for one that surely overlaps there.
     template <class Hit> bool meet_all(const unsigned& used, Hit&& hit) {
-        const CollisionWorld::Rules& rules = *model_.rules;
+        const CollisionShapes& shapes = *model_.shapes;
         const auto meets = [&](const Model::Candidate& pair, std::int32_t link) {
             const unsigned inside = meet(pair, link, used);
             return inside && hit(pair, inside);
         };
         for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {  // as visit_variable()
-            const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * rules.object_count();
-            if (model_.tree.visit(inflated(enclose(a), rules.largest_margin), [&](std::int32_t still) {
+            const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * shapes.object_count();
+            if (model_.tree.visit(inflated(enclose(a), shapes.largest_margin), [&](std::int32_t still) {
                 const std::int32_t b = model_.moving_count + still;
                 const MarginClass margin = of_object[model_.item(b).object];
-                return margin && meets({a, b, rules.margins[margin]}, -1);
+                return margin && meets({a, b, shapes.margins[margin]}, -1);
             }))
                 return true;
         }
         for (std::size_t i = 0; i < model_.moving_pairs.size(); ++i) {
             const auto& [a, b, margin] = model_.moving_pairs[i];
-            const double metres = rules.margins[margin];
+            const double metres = shapes.margins[margin];
             if (boxes_meet(a, b, metres) && meets({a, b, metres}, room_.common[i])) return true;
         }
         return false;

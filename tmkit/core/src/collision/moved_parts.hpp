@@ -68,6 +68,13 @@ public:
     static std::unique_ptr<const MovedParts> find(const CollisionWorld::Base& base, const SceneGraph& scene,
                                                   const CollisionOptions& options);
 
+    // The moving shapes of the base, among those that stand elsewhere than in another version of it, or that other
+    // rules hold for; null where such a shape moves. Either version may be that of the base, whose parts are null.
+    static std::unique_ptr<const Model> changes(const CollisionWorld::Base& base, const MovedParts* now,
+                                                const MovedParts* before);
+    // Adds what has parts here, and what is hidden.
+    void add_changed(const CollisionWorld::Base& base, std::vector<FrameId>& frames) const;
+
     bool hides(std::int32_t base_object) const { return hidden_[base_object]; }
     // The number in this version of the frame of an object of the base.
     std::int32_t frame_of(const Model& model, std::int32_t base_object) const {

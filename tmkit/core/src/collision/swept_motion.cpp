@@ -26,8 +26,8 @@ constexpr double unbounded = 1e30;
 class SweptMotion : LanePairs {
 public:
     SweptMotion(const Model& model, Data& data, const double* q0, const double* q1, double resolution)
-        : LanePairs(model, data), batches_(data.lanes->batches), q_(q0, q0 + model.rules->layout->joint_count()),
-          q0_(q0), q1_(q1), resolution_(resolution) {
+        : LanePairs(model, data), batches_(data.lanes->batches), q_(q0, q0 + model.shapes->joint_count), q0_(q0),
+          q1_(q1), resolution_(resolution) {
         for (const Model::Link& link : model.links)
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
         batches_.clear();

@@ -95,9 +95,10 @@ public:
 
     // Counts a pair that is in the way; whether there is one.
     bool blocks(const FramePair& pair) {
-        if (pair) blocking_.add(pair);
+        if (pair) blocking_.add(last_blocking_ = pair);
         return static_cast<bool>(pair);
     }
+    FramePair last_blocking() const { return last_blocking_; }
 
     // Looks at `together` places at once; find_ahead() then says what is in the way at each, by its number.
     static constexpr std::size_t together = CollisionView::together;
@@ -170,6 +171,7 @@ private:
     CollisionView::Scratch scratch_;
     std::array<std::vector<double>, together> ahead_;
     PairCounter blocking_;
+    FramePair last_blocking_;
     std::int64_t checks_ = 0, next_question_ = 0;
     PathStatus status_ = PathStatus::solved;
     bool timed_ = false;

@@ -72,8 +72,10 @@ public:
     // A free path from start to one of the goals, or nothing.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals, const std::vector<Points>& known,
                               std::int64_t& iterations) {
-        for (const std::vector<double>& goal : goals)
+        for (const std::vector<double>& goal : goals) {
             if (Points path{start}; checker_.connect(start.data(), goal.data(), path, true)) return path;
+            if (&goal == goals.data()) straight_ = checker_.last_blocking();
+        }
         for (const Points& path : known)
             if (path.size() > 1 && is_free(path)) return path;
         starts_.add(start.data(), -1);
@@ -100,6 +102,8 @@ public:
         }
         return std::nullopt;
     }
+
+    FramePair straight() const { return straight_; }
 
 private:
     bool is_free(const Points& path) {
@@ -212,6 +216,7 @@ private:
     std::vector<double> step_;
     Points points_;
     bool reached_ = false;
+    FramePair straight_;
 };
 
 // What is the same for all attempts of a query: the moving values, shifted by whole turns, and where to sample.
@@ -300,8 +305,9 @@ private:
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
         std::vector<Points> known;
         for (const Configurations& path : options_.known) known.push_back(joined(path));
-        std::optional<Points> path =
-            Search(checker_, ranges, options_).run(x_start_, valid_, known, result_.iterations);
+        Search search(checker_, ranges, options_);
+        std::optional<Points> path = search.run(x_start_, valid_, known, result_.iterations);
+        result_.straight = search.straight();
         // Of a known path with its own ends no corner is new.
         const auto found = path ? std::find(known.begin(), known.end(), *path) : known.end();
         const bool is_new =
