@@ -199,7 +199,7 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
     searched = search_path(world, JOINTS, start=table.start, goals=table.goal, seed=7, known=[blocked, *turned])
     assert searched.iterations > 0
     np.testing.assert_array_equal(searched.path, path)
-    with pytest.raises(ConfigurationError, match=r"known must have shape \(m, 5\), not \(9, 3\)"):
+    with pytest.raises(ConfigurationError, match=r"known must have shape \(m, 5\), not \(7, 3\)"):
         search_path(world, JOINTS, start=table.start, goals=table.goal, known=[path[:, :3]])
 
 

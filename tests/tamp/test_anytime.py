@@ -55,9 +55,9 @@ def test_length_and_cost_of_a_plan() -> None:
 
 def test_paths_get_shorter_and_every_improvement_is_told(tmp_path: Path) -> None:
     """Each told plan is better than the one before, the first is the one without improvement, the last is returned."""
-    first = solved(scene_with_wall(), seed=7)
+    first = solved(scene_with_wall(), seed=6)
     told: list[PlanningProgress] = []
-    better = solved(scene_with_wall(), seed=7, improve=9, on_progress=told.append)
+    better = solved(scene_with_wall(), seed=6, improve=9, on_progress=told.append)
     improvements = [progress for progress in told if isinstance(progress, ImprovementProgress)]
     lengths = [progress.path_length for progress in improvements]
     assert lengths[0] == first.path_length

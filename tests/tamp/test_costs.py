@@ -80,13 +80,13 @@ def test_improvement_makes_the_cost_small(cost: Cost) -> None:
             told.append(progress)
 
     walled = with_box(blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25))
-    plan = solved(cost, improve=9, on_progress=tell, seed=7, scene=walled)
+    plan = solved(cost, improve=9, on_progress=tell, seed=6, scene=walled)
     worths = [(progress.cost, progress.path_length) for progress in told]
     assert len(worths) > 1
     assert worths == sorted(worths, reverse=True)
-    assert told[0].cost == pytest.approx(plan_cost(solved(cost, seed=7, scene=walled), cost))
+    assert told[0].cost == pytest.approx(plan_cost(solved(cost, seed=6, scene=walled), cost))
     assert told[-1].cost == pytest.approx(plan_cost(plan, cost))
-    assert plan_to_dict(plan) == plan_to_dict(solved(cost, improve=9, seed=7, scene=walled))
+    assert plan_to_dict(plan) == plan_to_dict(solved(cost, improve=9, seed=6, scene=walled))
 
 
 def test_a_dearer_action_is_avoided_by_its_geometry() -> None:

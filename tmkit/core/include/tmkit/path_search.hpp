@@ -2,8 +2,9 @@
 //
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
 // the smaller one takes a step towards a random configuration and the other then tries to reach the new node by
-// straight steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by
-// dropping points and cutting corners. Iterations decide and a clock only stops, so a seed gives one path.
+// straight steps. Two thirds of the random configurations are drawn from where a way is likely. The straight motions to
+// the goals are tried before any tree grows. A path found is shortened by dropping points and cutting corners.
+// Iterations decide and a clock only stops, so a seed gives one path.
 //
 // Checks. The start is checked whole, everything else through a view that holds only the pairs that the moving joints
 // can change. Motions are proved free (collision/swept_motion.cpp). Without proofs, a motion is free where it is proved

@@ -80,6 +80,7 @@ public:
             if (path.size() > 1 && is_free(path)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
+        goal_count_ = goals.size();
         root_count_ = starts_.count() + goals_.count();
         Tree* grows = &starts_;
         Tree* joins = &goals_;
@@ -114,6 +115,35 @@ private:
         return true;
     }
 
+    // A third of the targets is drawn anywhere, a third from around what lies between the start and a goal, and a third
+    // from around a node of the other tree: most ways lead there. In the cage of MotionBenchMaker the trees meet after
+    // two fifths as many, and paths are shorter before and after cuts; where the way leads elsewhere, after up to three
+    // times as many.
+    void draw(const Tree& tree, double* target) {
+        const double *from = nullptr, *to = nullptr;
+        double around = 0.0;  // radians or metres
+        switch (random_.below(3)) {
+            case 0: break;
+            case 1:
+                from = starts_.at(0);
+                to = goals_.at(static_cast<std::int32_t>(random_.below(goal_count_)));
+                around = 1.0;
+                break;
+            default:
+                const Tree& other = &tree == &starts_ ? goals_ : starts_;
+                from = to = other.at(static_cast<std::int32_t>(random_.below(std::uint64_t(other.count()))));
+                around = 1.4;
+        }
+        for (std::size_t k = 0; k < size_; ++k) {
+            auto [lower, upper] = ranges_[k];
+            if (from) {
+                lower = std::max(lower, std::min(from[k], to[k]) - around);
+                upper = std::min(upper, std::max(from[k], to[k]) + around);
+            }
+            target[k] = random_.uniform(lower, upper);
+        }
+    }
+
     // A step towards a random target, and its end; from a node of the tree, or -1 where the target cannot keep the
     // constraints.
     struct Step {
@@ -137,7 +167,7 @@ private:
         steps_.resize(is_free ? PathChecker::together : 1);
         for (std::size_t i = kept; i < steps_.size(); ++i) {
             steps_[i].target.resize(size_);
-            for (std::size_t k = 0; k < size_; ++k) steps_[i].target[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
+            draw(tree, steps_[i].target.data());
         }
         next_ = 0;
         steps_of_ = &tree;
@@ -213,6 +243,7 @@ private:
     std::size_t next_ = 0;
     const Tree* steps_of_ = nullptr;
     std::int32_t steps_count_ = 0, root_count_ = 0;
+    std::uint64_t goal_count_ = 0;
     std::vector<double> step_;
     Points points_;
     bool reached_ = false;
