@@ -83,6 +83,21 @@ def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
         check_like_new(moved, known, number)
 
 
+@settings(max_examples=scaled_examples(1), deadline=None)
+@given(st.data())
+def test_many_configurations_are_judged_as_one_by_one(data: st.DataObject) -> None:
+    """With shapes of all kinds on links and elsewhere, half spaces too, and with margins."""
+    scene = arm_with_things()
+    for edit in data.draw(st.lists(edits, min_size=1, max_size=6)):
+        scene = edited(scene, edit)
+    for name in data.draw(st.lists(st.sampled_from(["base", "tip", "slide"]), unique=True)):
+        scene = scene.set_shapes(name, [data.draw(st.sampled_from(list(SHAPES.values())))])
+    world = CollisionWorld(scene, margin=data.draw(st.sampled_from([0.0, 0.03, -0.02])))
+    qs = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-2, 2, (37, len(scene.joint_names)))
+    singly = [world.is_in_collision(q) for q in qs]
+    assert world.in_collision_batch(qs).tolist() == singly
+
+
 def is_proved(world: CollisionWorld, path: np.ndarray) -> bool:
     """Return whether each motion of a path is proved free, in one of its directions."""
 

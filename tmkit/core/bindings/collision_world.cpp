@@ -91,15 +91,14 @@ template <class Answer> auto ask(const CollisionWorld& world, const ArrayArgumen
 // The rows of an (m, n_joints) argument.
 struct Rows {
     Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads, const char* name = "qs")
-        : values(read_matrix(argument, name, world.joint_count())), columns(world.joint_count()),
-          count(columns == 0 ? nb::len(argument.value) : values.size() / columns) {
+        : values(hold_matrix(argument, name, world.joint_count())), columns(values.shape(1)), count(values.shape(0)) {
         if (threads < 1)
             throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads)
                 .with({{"value", threads}});
     }
     const double* at(std::size_t row) const { return values.data() + row * columns; }
 
-    std::vector<double> values;
+    HeldMatrix values;
     std::size_t columns, count;
 };
 

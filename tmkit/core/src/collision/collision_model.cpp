@@ -122,7 +122,7 @@ void CollisionView::Model::build_pairs() {
 }
 
 void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const {
-    place_links(q, scratch);
+    place_links(q, 0, static_cast<std::int32_t>(links.size()), scratch);
     for (std::int32_t i = 0; i < moving_count; ++i) place_item(i, scratch);
 }
 
@@ -140,8 +140,9 @@ std::int32_t CollisionView::Model::common_link(std::int32_t a, std::int32_t b) c
     return first;
 }
 
-void CollisionView::Model::place_links(const double* q, Scratch::Data& scratch) const {
-    for (std::size_t i = 0; i < links.size(); ++i) {
+void CollisionView::Model::place_links(const double* q, std::int32_t first, std::int32_t end,
+                                       Scratch::Data& scratch) const {
+    for (std::int32_t i = first; i < end; ++i) {
         const Link& link = links[i];
         const double value = link.multiplier * q[link.q_index] + link.offset;
         coal::Transform3s& pose = scratch.link_pose[i];

@@ -128,6 +128,14 @@ public:
         return false;
     }
 
+    // In the order in which they are visited.
+    std::vector<std::int32_t> items() const {
+        std::vector<std::int32_t> found;
+        for (const Node& node : nodes_)
+            if (node.item >= 0) found.push_back(node.item);
+        return found;
+    }
+
 private:
     struct Node {
         Bounds bounds;
@@ -183,7 +191,7 @@ struct CollisionView::Model {
 
     // Forward kinematics and bounds of all moving items; and in steps.
     void place(const double* q, Scratch::Data& scratch) const;
-    void place_links(const double* q, Scratch::Data& scratch) const;
+    void place_links(const double* q, std::int32_t first, std::int32_t end, Scratch::Data& scratch) const;
     void place_item(std::int32_t moving, Scratch::Data& scratch) const;
     // The last link that carries two moving items, or -1.
     std::int32_t common_link(std::int32_t a, std::int32_t b) const;

@@ -167,6 +167,7 @@ void put(const Solid& solid, const Pose* poses, const Twist* twists, const Float
     }
     item.span = solid.half[0] * absolute(item.columns[0]) + solid.half[1] * absolute(item.columns[1]) +
                 solid.half[2] * absolute(item.columns[2]);
+    if (solid.count == 1) item.span = {broadcast(endless), broadcast(endless), broadcast(endless)};
 }
 
 void enclose(const Item& item, float* box) {
@@ -185,6 +186,39 @@ void enclose(const Item& item, float* box) {
     side(2, item.center.z, item.span.z);
 }
 
+std::uint64_t meeting(const float* box, float within, const Boxes* groups, std::size_t count) {
+    Floats lower[3], upper[3];
+    for (int k = 0; k < 3; ++k) {
+        lower[k] = broadcast(box[k] - within);
+        upper[k] = broadcast(box[k + 3] + within);
+    }
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        Integers is_near = at_most(lower[0], groups[i].upper[0]) & at_most(groups[i].lower[0], upper[0]);
+        for (int k = 1; k < 3; ++k)
+            is_near &= at_most(lower[k], groups[i].upper[k]) & at_most(groups[i].lower[k], upper[k]);
+        found |= static_cast<std::uint64_t>(bits(is_near)) << width * i;
+    }
+    return found;
+}
+
+// How far the boxes around two items are apart in the axes of the root, at least.
+INLINE Floats gap_of(const Item& a, const Item& b) {
+    const Vector gap = absolute(b.center - a.center) - a.span - b.span;
+    return larger(larger(gap.x, gap.y), gap.z);
+}
+
+std::size_t beside(const Item* items, const Pair* pairs, std::size_t count, float within, std::int32_t* found) {
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Item &a = items[pairs[i].a], &b = items[pairs[i].b];
+        const Integers is_near = at_most(gap_of(a, b), a.reach + b.reach + (within + b.solid->fuzz));
+        found[size] = static_cast<std::int32_t>(i);
+        size += bits(is_near) != 0;
+    }
+    return size;
+}
+
 // What is left of the movements of an item when those of a link are taken off.
 struct Relative {
     Vector moves, turns;
@@ -197,8 +231,8 @@ INLINE Relative relative(const Item& item, const Twist& common) {
 template <bool moves>
 Overlap overlap_of(const Item& a, const Item& b, const Twist* common, float within, Vector& normal) {
     Floats limit = a.reach + b.reach + within;
-    const Vector between = b.center - a.center, gap = absolute(between) - a.span - b.span;
-    const Floats widest = larger(larger(gap.x, gap.y), gap.z);
+    const Vector between = b.center - a.center;
+    const Floats widest = gap_of(a, b);
     Integers swept = at_most(widest, limit);
     if (bits(swept) == 0) return {0, 0};
     if (moves && b.solid->link >= 0) {
@@ -415,6 +449,6 @@ void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Fl
 }  // namespace
 
 extern const Kernels TMKIT_KERNELS;
-const Kernels TMKIT_KERNELS{place, put, enclose, overlap, inside, apart, reach, nearest};
+const Kernels TMKIT_KERNELS{place, put, enclose, meeting, beside, overlap, inside, apart, reach, nearest};
 
 }  // namespace tmkit::lanes

@@ -1,5 +1,6 @@
 #include "collision/lane_pairs.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tmkit {
@@ -7,7 +8,6 @@ namespace {
 
 // Of single precision, a few times over.
 constexpr double rounding = 1e-6;
-constexpr float huge = 1e30f;  // of half spaces, which alone have one point
 
 bool has_direction(const WarmStart& warm) {
     return warm.direction[0] != 0.0f || warm.direction[1] != 0.0f || warm.direction[2] != 0.0f;
@@ -18,6 +18,18 @@ void copy(const coal::Transform3s& pose, float* rotation, float* translation) {
         for (int j = 0; j < 3; ++j) rotation[3 * i + j] = static_cast<float>(pose.getRotation()(i, j));
         translation[i] = static_cast<float>(pose.getTranslation()[i]);
     }
+}
+
+// Boxes that meet nothing.
+lanes::Boxes no_boxes() {
+    const lanes::Floats far = lanes::Floats{} + 2.0f * lanes::endless;
+    return {{far, far, far}, {-far, -far, -far}};
+}
+
+// A number in single precision, no nearer to the middle of a box.
+float rounded(double number, float outwards) {
+    return std::nextafter(static_cast<float>(std::clamp<double>(number, -lanes::endless, lanes::endless)),
+                          2.0f * outwards);
 }
 
 LaneRoom& room_of(CollisionView::Scratch::Data& data) {
@@ -56,7 +68,34 @@ void LanePairs::make_room() {
         largest = std::max(largest, room_.sizes.back());
     }
     room_.extent += largest;
-    for (const auto& pair : model_.moving_pairs) room_.common.push_back(model_.common_link(pair.a, pair.b));
+    for (const auto& pair : model_.moving_pairs) {
+        room_.common.push_back(model_.common_link(pair.a, pair.b));
+        room_.pairs.push_back({pair.a, pair.b});
+    }
+    make_groups();
+}
+
+// Few boxes are compared eight at a time, which costs less than a tree's branches.
+void LanePairs::make_groups() {
+    constexpr std::size_t most = 64;
+    const std::size_t moving = static_cast<std::size_t>(model_.moving_count), still = model_.still_bounds.size();
+    if (still > most) return;
+    room_.still_order = model_.tree.items();
+    room_.still_groups.assign((still + lanes::width - 1) / lanes::width, no_boxes());
+    room_.among.assign(moving, 0);
+    for (std::size_t number = 0; number < still; ++number) {
+        const std::int32_t item = room_.still_order[number];
+        const Bounds& box = model_.still_bounds[item];
+        lanes::Boxes& group = room_.still_groups[number / lanes::width];
+        for (int k = 0; k < 3; ++k) {
+            group.lower[k][number % lanes::width] = rounded(box.min_[k], -lanes::endless);
+            group.upper[k][number % lanes::width] = rounded(box.max_[k], lanes::endless);
+        }
+        const std::int32_t object = model_.item(model_.moving_count + item).object;
+        for (std::size_t a = 0; a < moving; ++a)
+            if (model_.table[std::size_t(model_.row[a]) * model_.shapes->object_count() + object])
+                room_.among[a] |= std::uint64_t{1} << number;
+    }
 }
 
 lanes::Solid LanePairs::solid_of(std::int32_t number) const {
@@ -119,21 +158,12 @@ void LanePairs::put_in_lanes(std::int32_t number) {
 Bounds LanePairs::enclose(std::int32_t item) {
     float* box = room_.boxes[item].data();
     kernels_.enclose(room_.items[placed(item)], box);
-    if (room_.solids[item].count == 1) room_.boxes[item] = {-huge, -huge, -huge, huge, huge, huge};
     Bounds around;
     for (int k = 0; k < 3; ++k) {
         around.min_[k] = box[k] -= room_.slack;
         around.max_[k] = box[k + 3] += room_.slack;
     }
     return around;
-}
-
-bool LanePairs::boxes_meet(std::int32_t a, std::int32_t b, double margin) const {
-    const auto &box_a = room_.boxes[a], &box_b = room_.boxes[b];
-    const auto by = static_cast<float>(std::max(margin, 0.0));
-    bool is_apart = false;
-    for (int k = 0; k < 3; ++k) is_apart |= box_a[k] > box_b[k + 3] + by || box_b[k] > box_a[k + 3] + by;
-    return !is_apart;
 }
 
 unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsigned used) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <deque>
 #include <numbers>
@@ -38,6 +39,11 @@ struct LaneRoom {
     float slack = 0.0f;                       // metres, for what rounding does in these
     std::vector<std::int32_t> still_number;   // by item that stands still: its number among `items`, or -1
     std::vector<std::array<float, 6>> boxes;  // by moving item: around it in all lanes, lower and upper corner
+    std::vector<lanes::Pair> pairs;           // of moving items
+    std::vector<std::int32_t> beside;         // of these, those that may be near
+    std::vector<std::uint64_t> among;         // by moving item: which of those that stand still are checked with it
+    std::vector<std::int32_t> still_order;    // these, as the tree has them
+    std::vector<lanes::Boxes> still_groups;   // their boxes; none where there are more than 64
     std::vector<NearPair> near;
     std::array<WarmStart, 512> warm;  // of the pairs looked at last
     std::vector<std::uint8_t> exact;  // by moving item: whether it is placed exactly, in the lane that is looked at
@@ -93,31 +99,46 @@ protected:
             const unsigned inside = meet(pair, link, used);
             return inside && hit(pair, inside);
         };
+        const auto largest = static_cast<float>(shapes.largest_margin);
         for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {  // as visit_variable()
             const MarginClass* of_object = model_.table.data() + std::size_t(model_.row[a]) * shapes.object_count();
-            if (model_.tree.visit(inflated(enclose(a), shapes.largest_margin), [&](std::int32_t still) {
+            const auto meets_still = [&](std::int32_t still) {
                 const std::int32_t b = model_.moving_count + still;
                 const MarginClass margin = of_object[model_.item(b).object];
                 return margin && meets({a, b, shapes.margins[margin]}, -1);
-            }))
-                return true;
+            };
+            const Bounds around = enclose(a);
+            const bool stops = room_.still_groups.empty()
+                                   ? model_.tree.visit(inflated(around, shapes.largest_margin), meets_still)
+                                   : any_of_bits(meeting(a, largest, room_.still_groups) & room_.among[a],
+                                                 [&](int number) { return meets_still(room_.still_order[number]); });
+            if (stops) return true;
         }
-        for (std::size_t i = 0; i < model_.moving_pairs.size(); ++i) {
-            const auto& [a, b, margin] = model_.moving_pairs[i];
-            const double metres = shapes.margins[margin];
-            if (boxes_meet(a, b, metres) && meets({a, b, metres}, room_.common[i])) return true;
+        room_.beside.resize(room_.pairs.size() + 1);
+        const std::size_t count = kernels_.beside(room_.items.data(), room_.pairs.data(), room_.pairs.size(),
+                                                  std::max(largest, 0.0f) + room_.slack, room_.beside.data());
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto number = static_cast<std::size_t>(room_.beside[i]);
+            const auto& [a, b, margin] = model_.moving_pairs[number];
+            if (meets({a, b, shapes.margins[margin]}, room_.common[number])) return true;
         }
         return false;
     }
 
     // Places a moving item exactly where the links are, once after each next_lane().
     void put(std::int32_t item) {
-        if (item < model_.moving_count && !room_.exact[item]++) model_.place_item(item, data_);
+        if (item >= model_.moving_count || room_.exact[item]++) return;
+        if (const std::int32_t link = model_.placed[item].link; link >= placed_links_) {
+            model_.place_links(exact_, placed_links_, link + 1, data_);
+            placed_links_ = link + 1;
+        }
+        model_.place_item(item, data_);
     }
-    // Puts the links where a configuration has them.
+    // Puts the links where a configuration has them, which stays as it is until the next.
     void next_lane(const double* q) {
         room_.exact.assign(model_.moving_count, 0);
-        model_.place_links(q, data_);
+        exact_ = q;
+        placed_links_ = 0;
     }
 
     WarmStart& warm_of(std::int32_t a, std::int32_t b) const {
@@ -138,6 +159,7 @@ protected:
 
 private:
     void make_room();
+    void make_groups();
     lanes::Solid solid_of(std::int32_t number) const;
     // The number among `items` of one that is placed in the present lanes.
     std::int32_t placed(std::int32_t number) {
@@ -149,7 +171,15 @@ private:
     void put_in_lanes(std::int32_t number);
     // The box around a moving item in all lanes.
     Bounds enclose(std::int32_t item);
-    bool boxes_meet(std::int32_t a, std::int32_t b, double margin) const;
+    // Those of some boxes that come near to that of a moving item.
+    std::uint64_t meeting(std::int32_t item, float within, const std::vector<lanes::Boxes>& groups) const {
+        return kernels_.meeting(room_.boxes[item].data(), within, groups.data(), groups.size());
+    }
+    template <class Is> static bool any_of_bits(std::uint64_t bits, Is&& is) {
+        for (; bits; bits &= bits - 1)
+            if (is(std::countr_zero(bits))) return true;
+        return false;
+    }
     float within(double margin, const lanes::Item& b) const {
         return static_cast<float>(std::max(margin, 0.0)) + room_.slack + b.solid->fuzz;
     }
@@ -159,6 +189,8 @@ private:
 
     lanes::Floats half_{};
     bool moves_ = false;
+    const double* exact_ = nullptr;
+    std::int32_t placed_links_ = 0;  // of a configuration, those before
 };
 
 }  // namespace tmkit

@@ -13,6 +13,8 @@ namespace tmkit::lanes {
 constexpr int width = 8;
 typedef float Floats __attribute__((vector_size(4 * width), aligned(4 * width)));  // NOLINT(modernize-use-using)
 
+constexpr float endless = 1e30f;  // metres, of half spaces, which alone have one point
+
 struct Vector {
     Floats x, y, z;
 };
@@ -66,6 +68,16 @@ struct Overlap {
     unsigned swept, middle;  // boxes that come near in the interval, and in its middle
 };
 
+// Two items by number.
+struct Pair {
+    std::int32_t a, b;
+};
+
+// Eight boxes.
+struct Boxes {
+    Floats lower[3], upper[3];
+};
+
 struct Kernels {
     // Places the links at values of their joints, with what happens when these change. Where nothing moves there are no
     // twists, here and below.
@@ -73,6 +85,10 @@ struct Kernels {
     void (*put)(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item);
     // The box around an item on its way in all lanes, in the axes of the root: its lower and upper corner.
     void (*enclose)(const Item& item, float* box);
+    // Which of up to eight groups of boxes come within a distance of such a box, as bits.
+    std::uint64_t (*meeting)(const float* box, float within, const Boxes* groups, std::size_t count);
+    // Of pairs of items, by number, those whose boxes come within a distance in some lane; how many.
+    std::size_t (*beside)(const Item* items, const Pair* pairs, std::size_t count, float within, std::int32_t* found);
     // Where the boxes of two items come within a distance; twists are those of the link that carries both. There,
     // `normal` is that of the side along which they overlap least, from b to a.
     Overlap (*overlap)(const Item& a, const Item& b, const Twist* common, float within, Vector& normal);

@@ -77,6 +77,9 @@ TEST_CASE("every processor finds the same to the last bit") {
         std::array<lanes::Overlap, 2> overlap{};
         std::array<lanes::Vector, 2> normals{};
         std::array<unsigned, 2> apart{}, inside{};
+        std::array<std::uint64_t, 2> meeting{};
+        std::array<std::size_t, 2> beside_count{};
+        std::array<std::array<std::int32_t, 3>, 2> beside{};
         const lanes::Floats half = random_floats(random, 0.1);
         const auto angle = static_cast<float>(random.uniform(-3.0, 3.0));
         const std::array<float, 3> direction{std::cos(angle), 0.0f, std::sin(angle)};
@@ -87,6 +90,16 @@ TEST_CASE("every processor finds the same to the last bit") {
             kernels.place(links.data(), links.size(), joints.data(), poses[k].data(), moving);
             for (int i = 0; i < 2; ++i) kernels.put(solids[i], poses[k].data(), moving, half, items[k][i]);
             kernels.enclose(items[k][0], boxes[k].data());
+            lanes::Boxes group{};
+            for (int i = 0; i < lanes::width; ++i)
+                for (int axis = 0; axis < 3; ++axis) {
+                    group.lower[axis][i] = boxes[k][std::size_t(axis)] + 0.1f * joints[0].value[i];
+                    group.upper[axis][i] = group.lower[axis][i] + 0.05f;
+                }
+            const std::array<lanes::Boxes, 2> groups{group, group};
+            meeting[k] = kernels.meeting(boxes[k].data(), 0.01f, groups.data(), 2);
+            const std::array<lanes::Pair, 2> pairs{{{0, 1}, {1, 0}}};
+            beside_count[k] = kernels.beside(items[k].data(), pairs.data(), 2, 0.01f, beside[k].data());
             overlap[k] = kernels.overlap(items[k][0], items[k][1], common, 0.001f, normals[k]);
             inside[k] = kernels.inside(items[k][0], items[k][1], 0.001f);
             const bool is_given = round % 8 < 4 || overlap[k].swept == 0;
@@ -101,6 +114,11 @@ TEST_CASE("every processor finds the same to the last bit") {
         CHECK(same_bits(overlap[0], overlap[1]));
         CHECK(same_bits(normals[0], normals[1]));
         CHECK(inside[0] == inside[1]);
+        CHECK(meeting[0] == meeting[1]);
+        CHECK((meeting[0] & 0xFF) == meeting[0] >> 8);
+        CHECK(beside_count[0] == beside_count[1]);
+        CHECK(beside[0] == beside[1]);
+        CHECK((beside_count[0] == 2 || overlap[0].swept == 0));
         CHECK(apart[0] == apart[1]);
         CHECK(found[0] == found[1]);
         overlaps += overlap[0].swept != 0;
