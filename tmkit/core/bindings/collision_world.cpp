@@ -329,7 +329,7 @@ Cost: some 20 us for a path of an arm and an object that has been moved; O(motio
 constexpr const char* batch_arguments = R"(
 
 Args:
-    qs: (m, n_joints) full configurations, radians or metres.
+    qs: (m, n_joints) full configurations, radians or metres; not to be written to meanwhile.
     threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
 Returns:
