@@ -69,7 +69,7 @@ class Roadmap:
         self._max_nodes = max_nodes
         self._paths: dict[bytes, tuple[_Way, _Way]] = {}  # to and fro; the one that was used last is last
         self._between: dict[bytes, list[_Way]] = {}  # by their ends
-        self._ways: tuple[list[_Way], _Array, _Array, _Array] | None = None  # see _known(); made when needed
+        self._ways: tuple[list[_Way], _Array, _Array, _Array] | None = None  # see _ways_near(); made when needed
         self._world: CollisionWorld | None = None  # of the last query
         self._names: Sequence[str] = ()  # of its joints
         self._entries = np.zeros(0, np.intp)  # of those that move, among them
