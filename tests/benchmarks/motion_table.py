@@ -43,7 +43,7 @@ class Effort:
     repeats: int
 
 
-FULL, QUICK = Effort(2000, 25, 20, 5), Effort(200, 3, 3, 1)
+FULL, QUICK = Effort(10000, 25, 20, 5), Effort(200, 3, 3, 1)
 
 
 def best_times(runs: Sequence[Callable[[], object]], rounds: int) -> list[float]:
