@@ -4290,7 +4290,7 @@ class CollisionWorld:
         Return for each row of ``qs`` whether it is in collision.
 
         Args:
-            qs: (m, n_joints) full configurations, radians or metres; not to be written to meanwhile.
+            qs: (m, n_joints) full configurations, radians or metres.
             threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
         Returns:
@@ -4305,7 +4305,7 @@ class CollisionWorld:
         Return the smallest signed distance of all checked pairs for many configurations.
 
         Args:
-            qs: (m, n_joints) full configurations, radians or metres; not to be written to meanwhile.
+            qs: (m, n_joints) full configurations, radians or metres.
             threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
         Returns:
@@ -4320,7 +4320,7 @@ class CollisionWorld:
         Return the ``contacts`` of many configurations.
 
         Args:
-            qs: (m, n_joints) full configurations, radians or metres; not to be written to meanwhile.
+            qs: (m, n_joints) full configurations, radians or metres.
             threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
         Returns:

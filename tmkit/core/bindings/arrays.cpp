@@ -6,7 +6,7 @@
 namespace tmkit::bindings {
 namespace {
 
-using Array = HeldMatrix;
+using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 // Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes an array of it. One
 // without dimension, such as an angle in degrees, gives its number in SI units; any other is refused.
@@ -144,16 +144,10 @@ HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected
     require_finite(numbers_, what, kind);
 }
 
-HeldMatrix hold_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
-    Array array = as_array(values, what, kind);
-    require_columns(array, what, columns, kind);
-    require_finite({array.data(), array.size()}, what, kind);
-    return array;
-}
-
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
-    const Array array = hold_matrix(values, what, columns, kind);
-    return {array.data(), array.data() + array.size()};
+    const Array array = as_array(values, what, kind);
+    require_columns(array, what, columns, kind);
+    return finite(array, what, kind);
 }
 
 std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows, std::size_t columns,

@@ -148,10 +148,6 @@ template <std::size_t N> std::array<double, N> read_array(nb::handle values, con
 }
 inline Vector3 read_vector3(nb::handle values, const char* what) { return read_array<3>(values, what); }
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
-// The same where it lies in memory, if it is one of float64 there; nobody may write to it meanwhile.
-using HeldMatrix = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-HeldMatrix hold_matrix(nb::handle values, const char* what, std::size_t columns,
-                       ErrorKind kind = ErrorKind::configuration);
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
                                 ErrorKind kind = ErrorKind::configuration);
 // Any (rows, columns) array of finite numbers; row by row.

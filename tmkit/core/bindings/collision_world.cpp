@@ -91,14 +91,15 @@ template <class Answer> auto ask(const CollisionWorld& world, const ArrayArgumen
 // The rows of an (m, n_joints) argument.
 struct Rows {
     Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads, const char* name = "qs")
-        : values(hold_matrix(argument, name, world.joint_count())), columns(values.shape(1)), count(values.shape(0)) {
+        : values(read_matrix(argument, name, world.joint_count())), columns(world.joint_count()),
+          count(columns == 0 ? nb::len(argument.value) : values.size() / columns) {
         if (threads < 1)
             throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads)
                 .with({{"value", threads}});
     }
     const double* at(std::size_t row) const { return values.data() + row * columns; }
 
-    HeldMatrix values;
+    std::vector<double> values;
     std::size_t columns, count;
 };
 
@@ -329,7 +330,7 @@ Cost: some 20 us for a path of an arm and an object that has been moved; O(motio
 constexpr const char* batch_arguments = R"(
 
 Args:
-    qs: (m, n_joints) full configurations, radians or metres; not to be written to meanwhile.
+    qs: (m, n_joints) full configurations, radians or metres.
     threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
 Returns:

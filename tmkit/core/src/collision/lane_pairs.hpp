@@ -116,7 +116,7 @@ protected:
         }
         room_.beside.resize(room_.pairs.size() + 1);
         const std::size_t count = kernels_.beside(room_.items.data(), room_.pairs.data(), room_.pairs.size(),
-                                                  std::max(largest, 0.0f) + room_.slack, room_.beside.data());
+                                                  largest + room_.slack, room_.beside.data());
         for (std::size_t i = 0; i < count; ++i) {
             const auto number = static_cast<std::size_t>(room_.beside[i]);
             const auto& [a, b, margin] = model_.moving_pairs[number];

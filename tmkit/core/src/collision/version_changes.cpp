@@ -20,13 +20,7 @@ std::unique_ptr<const CollisionView::Model> MovedParts::changes(const CollisionW
         shapes->object_frame.push_back(now ? now->frame_of(model, object) : base.rules.object_frame[object]);
 
     std::vector<Model::Placed> still;
-    const auto add = [&](const CollisionItem& item, const coal::Transform3s& pose, std::int32_t object) {
-        still.push_back({static_cast<std::int32_t>(shapes->items.size()), -1, pose});
-        shapes->items.push_back(item);
-        shapes->items.back().object = object;
-    };
-    // Items of the model keep their numbers.
-    shapes->items = base.rules.items;
+    shapes->items = base.rules.items;  // which keep their numbers
     for (std::int32_t number = 0; before && number < static_cast<std::int32_t>(model.placed.size()); ++number) {
         const CollisionItem& item = model.item(number);
         if (!before->hides(item.object) || is_hidden(now, item.object)) continue;
@@ -36,7 +30,9 @@ std::unique_ptr<const CollisionView::Model> MovedParts::changes(const CollisionW
     for (std::size_t own = 0; now && own < now->items_.size(); ++own) {
         const Item& item = now->items_[own];
         if (item.link >= 0) return nullptr;
-        add(item.item, item.link_from_shape, objects + item.item.object);
+        still.push_back({static_cast<std::int32_t>(shapes->items.size()), -1, item.link_from_shape});
+        shapes->items.push_back(item.item);
+        shapes->items.back().object += objects;
     }
     if (now)
         for (const Object& object : now->objects_) shapes->object_frame.push_back(object.frame);

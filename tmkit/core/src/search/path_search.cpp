@@ -117,7 +117,7 @@ private:
 
     // A third of the targets is drawn anywhere, a third from around what lies between the start and a goal, and a third
     // from around a node of the other tree: most ways lead there. In the cage of MotionBenchMaker the trees meet after
-    // two fifths as many, and paths are shorter before and after cuts; where the way leads elsewhere, after up to three
+    // half as many, and paths are shorter before and after cuts; where the way leads elsewhere, after up to three
     // times as many.
     void draw(const Tree& tree, double* target) {
         const double *from = nullptr, *to = nullptr;
