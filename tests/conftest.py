@@ -10,12 +10,16 @@ A test that needs another effort than the profile's scales it: ``@settings(max_e
 ``support.effort``.
 
 No test depends on the clock: time limits guard against hangs only, searches without a plan end by ``max_iterations``.
+
+Each test process has a folder of its own for temporary files, which is empty after each module.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -39,9 +43,34 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+_TEMPORARY = pytest.StashKey[tuple[str, str | None]]()
+"""Folder of this process for temporary files, and the previous value of ``TMPDIR``."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep loaded scenes with what pytest keeps, not among those of the user."""
+    """Keep loaded scenes with what pytest keeps, not among those of the user, and temporary files apart."""
     os.environ["TMKIT_CACHE"] = str(config.rootpath / ".pytest_cache" / "scenes")
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # tmp_path stays where it was
+    config.stash[_TEMPORARY] = tempfile.mkdtemp(prefix="tests-of-tmkit-"), os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = config.stash[_TEMPORARY][0]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the folder for temporary files."""
+    folder, before = config.stash[_TEMPORARY]
+    tempfile.tempdir = None
+    os.environ.pop("TMPDIR")
+    if before is not None:
+        os.environ["TMPDIR"] = before
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_temporary_file_stays(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Require that the tests of a module, and the programs that they start, leave no temporary file."""
+    folder = pytestconfig.stash[_TEMPORARY][0]
+    yield
+    assert os.listdir(folder) == [], f"tests of this module left temporary files in {folder}"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 TMKIT = """
 import numpy as np
@@ -74,7 +74,7 @@ def test_imports_in_any_order(order: tuple[str, ...], tmp_path: Path) -> None:
     calls = [f"{name}_answers()" for name in (*order, *reversed(order))]
     code = "\n".join([*(PARTS[name] for name in order), *calls, "print('done')"])
     command = [sys.executable, "-c", code]
-    run = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
+    run = run_process(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
 
 
@@ -82,7 +82,7 @@ def test_the_core_needs_no_library_of_another_package(tmp_path: Path) -> None:
     """With only tmkit imported, every library that is loaded is the system's, Python's, numpy's or tmkit's own."""
     code = f"{TMKIT}\ntmkit_answers()\nprint(open('/proc/self/maps').read())"
     command = [sys.executable, "-c", code]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    run = run_process(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = {line.split()[-1] for line in run.stdout.splitlines() if ".so" in line}
     assert any("libtmkit-coal" in path for path in loaded)
     assert not [path for path in loaded if "cmeel" in path or ("boost" in path and "libtmkit-" not in path)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pickle
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from support.processes import run_process
 
 import tmkit as tk
 
@@ -14,7 +15,7 @@ _CORE = Path(__file__).parent.parent / "tmkit" / "core"
 
 
 def _output(program: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 import tmkit
 from tmkit._support.other_distribution import explain_other_distribution
@@ -18,7 +19,7 @@ def run_python(code: str, *, folder: Path, **environment: str) -> subprocess.Com
     """Run code in a new interpreter in a folder."""
     command = [sys.executable, "-W", "error", "-c", code]
     variables = {**os.environ, **environment}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return run_process(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
     # -S and an empty path: an installed tmkit must not answer in its place.
     code = f"import sys; sys.path.insert(0, {str(bare_source)!r}); import tmkit"
     command = [sys.executable, "-I", "-S", "-c", code]
-    run = subprocess.run(command, cwd=bare_source, capture_output=True, text=True, check=False)
+    run = run_process(command, cwd=bare_source, capture_output=True, text=True, check=False)
     last = run.stderr.strip().splitlines()[-1]
     assert run.returncode == 1
     assert last.startswith("ImportError: this is tmkit's source folder, whose compiled core is not installed")
@@ -59,7 +60,7 @@ def test_the_other_project_of_the_name_is_named(beside_the_other: Path) -> None:
     """Where the core cannot be loaded and the project ``tmkit`` of PyPI is there, the error says what to uninstall."""
     code = f"import sys; sys.path.insert(0, {str(beside_the_other)!r}); import tmkit"
     command = [sys.executable, "-I", "-S", "-c", code]
-    run = subprocess.run(command, cwd=beside_the_other, capture_output=True, text=True, check=False)
+    run = run_process(command, cwd=beside_the_other, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "'tmkit' 0.0.5 from PyPI is installed, which is another project" in run.stderr
     assert "run 'pip uninstall tmkit', then install tmkit-robotics again" in run.stderr
@@ -117,7 +118,7 @@ def test_a_damaged_installation_says_so(init: str | None, is_listed: bool, besid
     command = [sys.executable, "-S", "-c", IMPORT_EACH, str(beside_the_other)]  # -S: without an editable install
     others = [without_tmkit(Path(folder), beside_the_other) for folder in sys.path if Path(folder).is_dir()]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(beside_the_other), *others])}
-    run = subprocess.run(command, cwd=beside_the_other, env=variables, capture_output=True, text=True, check=False)
+    run = run_process(command, cwd=beside_the_other, env=variables, capture_output=True, text=True, check=False)
     told = run.stdout.splitlines()
     assert len(told) > 12
     what = "is another project's" if init else "is missing"

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from support.processes import HANG, Process, run_process
 
 import tmkit as tk
 from tmkit.cli import ExitCode
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
-HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 HARD = "(and (on a b) (on b c) (on c a))"  # the task planner searches for long
 
@@ -35,16 +35,16 @@ for name in sys.argv[1:]:
 """
 
 
-def planner(folder: Path, *names: str, hash_seed: str) -> subprocess.Popen[bytes]:
+def planner(folder: Path, *names: str, hash_seed: str) -> Process:
     """Start a process that plans once for each name."""
     tests = str(Path(__file__).parent)
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": tests}
-    return subprocess.Popen([sys.executable, "-c", PLANNER, *names], cwd=folder, env=environment)
+    return Process([sys.executable, "-c", PLANNER, *names], cwd=folder, env=environment)
 
 
 def test_one_seed_is_one_plan_twice_at_once_and_under_load(tmp_path: Path) -> None:
     """In one process twice, in two at once with other hash seeds, with busy loops beside: the same bytes."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    busy = [Process([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         processes = [planner(tmp_path, "1.json", "2.json", hash_seed="1"), planner(tmp_path, "3.json", hash_seed="2")]
         assert [process.wait(timeout=HANG) for process in processes] == [0, 0]
@@ -74,7 +74,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-def searching(process: subprocess.Popen[str], folder: Path, count: int) -> list[int]:
+def searching(process: Process, folder: Path, count: int) -> list[int]:
     """Return the processes that a command has started, once it searches for actions."""
     until = time.monotonic() + HANG
     while time.monotonic() < until:
@@ -95,7 +95,7 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
     (tmp_path / "temporary").mkdir()
     (tmp_path / "plan.json").write_text("the old plan", encoding="utf-8")
     command = [*TMKIT, "plan", "panda_table", "blocks4", "-o", "plan.json"]
-    process = subprocess.Popen(
+    process = Process(
         [*command, "--goal", HARD, "--workers", str(count), "--time-limit", "3600"],
         cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -129,6 +129,6 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
         "-o",
         "plan.json",
     ]
-    subprocess.run([*again, "-o", "plan.json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    run_process([*again, "-o", "plan.json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert not list((tmp_path / "temporary").iterdir())
     assert tk.load_plan(tmp_path / "plan.json").goal == "(holding a)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.processes import run_process
 
 import tmkit as tk
 
@@ -35,7 +35,7 @@ def git(tmp_path: Path) -> Callable[..., None]:
     environment = {**os.environ, **names, "GIT_CONFIG_GLOBAL": os.devnull}
 
     def run(*arguments: str) -> None:
-        subprocess.run(["git", "-C", str(tmp_path), *arguments], env=environment, check=True, capture_output=True)
+        run_process(["git", "-C", str(tmp_path), *arguments], env=environment, check=True, capture_output=True)
 
     run("init")
     run("commit", "--allow-empty", "-m", "first")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.processes import Process, run_process
 from support.worker_jobs import Unfit, do
 
 from tmkit._support import job_pool as worker_processes, signals as interrupts
@@ -185,7 +186,7 @@ def test_workers_end_with_the_one_who_waits(folder: Path, number: signal.Signals
         "TMPDIR": str(folder),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
     }
-    starter = subprocess.Popen(
+    starter = Process(
         [sys.executable, "-c", STARTER], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert starter.stdout is not None
@@ -205,5 +206,5 @@ def test_workers_end_with_the_one_who_waits(folder: Path, number: signal.Signals
             os.kill(program, signal.SIGKILL)
         assert list(folder.iterdir())
         again = "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'): pass"
-        subprocess.run([sys.executable, "-c", again], env=environment, check=True)
+        run_process([sys.executable, "-c", again], env=environment, check=True)
     assert not list(folder.iterdir())

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.processes import Process, run_process
 
 from tmkit._support import output
 from tmkit._support.output import check_writable, write_files, write_text
@@ -31,9 +32,9 @@ output.write_text(Path(sys.argv[1]), "half")
 """
 
 
-def writer(path: Path) -> subprocess.Popen[str]:
+def writer(path: Path) -> Process:
     """Start a process that has written a file beside its place, and waits."""
-    process = subprocess.Popen(
+    process = Process(
         [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
@@ -142,7 +143,7 @@ def test_the_standard_output_by_its_path(descriptor: str, through: str, tmp_path
     path = tmp_path / "out"
     with path.open("wb") as file:
         command = [sys.executable, "-c", program]
-        ran = subprocess.run(command, stdout=file if through == "file" else subprocess.PIPE, check=True)
+        ran = run_process(command, stdout=file if through == "file" else subprocess.PIPE, check=True)
     assert (path.read_bytes() if through == "file" else ran.stdout) == b"one\ntwo\nthree\n"
     assert list(tmp_path.iterdir()) == [path]
 

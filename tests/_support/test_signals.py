@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from support.processes import Process
 
 from tmkit._support import signals as interrupts
 from tmkit._support.signals import interrupts_kept, temporary_folder
@@ -143,9 +144,9 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def hold(parent: Path) -> tuple[subprocess.Popen[str], Path]:
+def hold(parent: Path) -> tuple[Process, Path]:
     """Start a process that works in a temporary folder."""
-    process = subprocess.Popen(
+    process = Process(
         [sys.executable, "-c", HOLDER],
         env={**os.environ, "TMPDIR": str(parent)},
         stdin=subprocess.PIPE,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.processes import Process, run_process
 
 from tmkit._support import subprocesses as processes
 from tmkit.errors import TaskPlannerError
@@ -65,7 +65,7 @@ def is_running(process: int) -> bool:
 def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: str) -> None:
     """A kill that nobody can answer ends the program too, and the next process removes what was left."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    runner = subprocess.Popen([sys.executable, "-c", RUNNER, way], env=environment)
+    runner = Process([sys.executable, "-c", RUNNER, way], env=environment)
 
     def told() -> int | None:
         texts = [log.read_text(encoding="ascii") for log in tmp_path.glob("tmkit-search-*/output.log")]
@@ -79,7 +79,7 @@ def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: st
     assert wait_for(lambda: not is_running(started))
     assert list(tmp_path.iterdir())
     again = "from tmkit._support.signals import temporary_folder\nwith temporary_folder('next'): pass"
-    subprocess.run([sys.executable, "-c", again], env=environment, check=True)
+    run_process([sys.executable, "-c", again], env=environment, check=True)
     assert not list(tmp_path.iterdir())
 
 
@@ -89,7 +89,7 @@ def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: 
     """Should the starter die before the signal is asked for, the program is not run."""
     begin = ["/bin/sh", "-c", way, "sh"] if "PPID" in way else [sys.executable, "-I", "-S", "-c", way]
     wrong = str(os.getpid() + 1)
-    done = subprocess.run([*begin, wrong, "/usr/bin/touch", str(tmp_path / "begun")], check=False)
+    done = run_process([*begin, wrong, "/usr/bin/touch", str(tmp_path / "begun")], check=False)
     assert done.returncode != 0
     assert not list(tmp_path.iterdir())
 

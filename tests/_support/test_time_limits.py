@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 
 import pytest
+from support.processes import run_process
 from support.task_problems import load
 
 from tmkit._support.time_limits import check_time, time_limit
@@ -104,6 +104,6 @@ def test_planning_for_a_hard_goal_ends_in_time() -> None:
     """The whole command ends with an answer soon after its limit; the guard is a hundred times as long."""
     goal = f"(forall ({MANY} - block) (or {' '.join(f'(on ?v{i} ?v{i + 1})' for i in range(11))}))"
     command = [sys.executable, "-m", "tmkit.cli", "plan", "panda_table", "blocks5", "--goal", goal, "--time-limit", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = run_process(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1, done.stderr
     assert "within the limits; there may be one" in done.stdout

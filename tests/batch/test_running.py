@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.misbehaving import Misbehaving, tower_problem
+from support.processes import Process
 
 import tmkit as tk
 from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, FixedProblem, open_results, run_batch
@@ -166,7 +167,7 @@ def test_nothing_goes_on_when_a_batch_is_ended(tmp_path: Path, sent: signal.Sign
     note = tmp_path / "note"
     paths = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
     environment = {**os.environ, "PYTHONPATH": paths, "TMKIT_TEST_NOTE": str(note)}
-    batch = subprocess.Popen([sys.executable, "-c", _ENDLESS, str(tmp_path / "out")], env=environment)
+    batch = Process([sys.executable, "-c", _ENDLESS, str(tmp_path / "out")], env=environment)
     while not note.exists() or not note.read_text(encoding="utf-8").endswith("\n"):
         assert batch.poll() is None
         threading.Event().wait(0.05)
@@ -177,9 +178,9 @@ def test_nothing_goes_on_when_a_batch_is_ended(tmp_path: Path, sent: signal.Sign
     run_batch(Batch((BatchEntry("tower", tower_problem(), [0]),)), tmp_path / "out", workers=1)
 
 
-def _dask(*arguments: str) -> subprocess.Popen[bytes]:
+def _dask(*arguments: str) -> Process:
     command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def test_workers_and_the_scheduler_may_die(tmp_path: Path) -> None:

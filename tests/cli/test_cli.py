@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.processes import HANG, Process, run_process
 
 import tmkit as tk
 from tmkit import cli
@@ -21,7 +22,6 @@ from tmkit.cli import ExitCode, planning
 from tmkit.simulation import SimulationNote
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
-HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
 
 
 @dataclass(frozen=True)
@@ -502,7 +502,7 @@ def test_exit_codes_of_the_process(tmp_path: Path, plan_file: Path) -> None:
     wrong = tmp_path / "wrong.json"
     wrong.write_text("{}", encoding="utf-8")
     for code, arguments in ((0, ["check", str(plan_file)]), (2, ["check", str(wrong)]), (2, ["fly"])):
-        done = subprocess.run([*TMKIT, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = run_process([*TMKIT, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == code
         assert "Traceback" not in done.stderr
 
@@ -510,7 +510,7 @@ def test_exit_codes_of_the_process(tmp_path: Path, plan_file: Path) -> None:
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     """When nobody reads on, the command ends quietly."""
     command = f"{' '.join(TMKIT)} scene dump panda_table --json | head -c 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run_process(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "{0\n"
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["progress", "done"]
 
@@ -543,7 +543,7 @@ def has_loaded(process: int, library: str) -> bool:
 def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
     """Ctrl-C ends a run with 130, whatever it is doing, and leaves neither files nor processes behind."""
     goal = "(and (on a b) (on b c) (on c a))"  # the task planner searches for long
-    process = subprocess.Popen(
+    process = Process(
         [*TMKIT, "plan", "panda_table", "blocks4", "--goal", goal, "--time-limit", "3600", "-o", "plan.json"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -585,7 +585,7 @@ def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
         "    if progress.phase == 'motion': print('motion', flush=True)\n"
         "tk.plan(scene, goal='(on a b)', time_limit=3600.0, on_progress=tell)\n"
     )
-    process = subprocess.Popen(
+    process = Process(
         [sys.executable, "-c", script],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -646,7 +646,7 @@ def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
 def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_json: bool) -> None:
     """Ctrl-C ends improving with 130; the best plan so far is written, whole, and passes its check."""
     arguments = ["plan", "panda_table", "blocks2", *GOAL, "--improve", "all", "--time-limit", "3600", "-o", "plan.json"]
-    process = subprocess.Popen(
+    process = Process(
         [*TMKIT, *arguments, *(["--json"] if as_json else ["--log-file", "log"])],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from support.commands import tmkit
+from support.processes import HANG, Process
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
-HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
 PLAN = ("plan", "panda_table", "blocks2")
 
 
@@ -76,7 +76,7 @@ def test_bad_input(tmp_path: Path, arguments: tuple[str, ...], expected: dict[st
 def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json: bool) -> None:
     """Whichever ends it: its exit code, one message, no files, no processes."""
     goal = "(and (on a b) (on b c) (on c a))"
-    process = subprocess.Popen(
+    process = Process(
         [
             *TMKIT,
             "plan",
@@ -121,7 +121,7 @@ def test_an_interrupt_during_imports(tmp_path: Path) -> None:
         program = (
             "import sys; sys.argv[:] = ['tmkit', *sys.argv[1:]]; import tmkit.cli; print(flush=True); tmkit.cli.main()"
         )
-        process = subprocess.Popen(
+        process = Process(
             [sys.executable, "-c", program, *PLAN, "--goal", "(on a b)"],
             cwd=tmp_path,
             stdout=subprocess.PIPE,

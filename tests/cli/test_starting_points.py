@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.commands import Outcome, tmkit
+from support.processes import run_process
 
 from tmkit._support.data import resolve_name
 from tmkit.cli.completion import Kind
@@ -120,7 +120,7 @@ def test_bash_completes(line: list[str], completed: list[str], tmp_path: Path) -
     call = f"COMP_WORDS=({words}); COMP_CWORD={len(line)}; _tmkit_completion tmkit"
     code = f'{script.out}\n{call}; echo "${{COMPREPLY[*]}}"'
     variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    ended = subprocess.run(["bash", "-c", code], env=variables, capture_output=True, text=True, check=False)
+    ended = run_process(["bash", "-c", code], env=variables, capture_output=True, text=True, check=False)
     assert (sorted(ended.stdout.split()), ended.stderr) == (completed, "")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 TMKIT = f"{sys.executable} -m tmkit.cli"
 
@@ -14,7 +14,7 @@ TMKIT = f"{sys.executable} -m tmkit.cli"
 def shell(line: str, folder: Path) -> tuple[int, str, str]:
     """Run a line of bash with ``TMKIT`` put in; return exit code, standard output and standard error."""
     line = f"set -o pipefail; {line.replace('TMKIT', TMKIT)}"
-    ended = subprocess.run(["bash", "-c", line], check=False, capture_output=True, text=True, cwd=folder)
+    ended = run_process(["bash", "-c", line], check=False, capture_output=True, text=True, cwd=folder)
     return ended.returncode, ended.stdout, ended.stderr
 
 

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from support.processes import Process
 
 from tmkit.cli.scenes import check_again
 from tmkit.errors import MissingFileError
 
 
 @contextmanager
-def watched(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+def watched(*arguments: str | Path) -> Iterator[Process]:
     """Run the command; at the end it is interrupted, which it must say by its exit code."""
     command = [sys.executable, "-m", "tmkit.cli", "scene", "check", *map(str, arguments), "--watch"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
             process.send_signal(signal.SIGINT)

@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from support.effort import scaled_examples
+from support.processes import run_process
 from support.scene_edits import scenes
 
 import tmkit as tk
@@ -112,8 +112,8 @@ def test_everything_in_cpp(tmp_path: Path) -> None:
         "-o",
         "main",
     ]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    lines = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout.split()
+    run_process(command, cwd=tmp_path, check=True)
+    lines = run_process([tmp_path / "main"], capture_output=True, text=True, check=True).stdout.split()
     assert [hashlib.sha256(bytes.fromhex(line)).hexdigest() for line in lines] == [scene.digest for scene in made]
 
 
@@ -151,7 +151,7 @@ def test_the_module_runs_alone(tmp_path: Path) -> None:
     """In a process of its own, without a reader of scene files."""
     compile_scene(load_scene("panda_table"), tmp_path / "made.py")
     code = "import sys, made; made.scene(); print([name for name in sys.modules if name.startswith('tmkit.formats')])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
@@ -168,6 +168,6 @@ def test_the_text_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         folder = tmp_path / seed
         folder.mkdir()
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", code, str(TABLE)], cwd=folder, env=environment, check=True)
+        run_process([sys.executable, "-c", code, str(TABLE)], cwd=folder, env=environment, check=True)
         made.append([(folder / f"a.{suffix}").read_bytes() for suffix in ("py", "hpp", "rsg")])
     assert made[0] == made[1]

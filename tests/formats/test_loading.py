@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.processes import run_process
 
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats import load_scene, write_json_scene
@@ -188,7 +188,7 @@ def test_the_same_files_give_the_same_scene_in_every_process() -> None:
     texts = []
     for seed, folder in (("1", "/"), ("2", str(Path(__file__).parent))):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}
-        made = subprocess.run(
+        made = run_process(
             [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, check=True
         )
         texts.append(made.stdout)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.processes import Process
 
 from tmkit._support.source_location import ImportNote
 from tmkit.formats import load_scene, scene_cache
@@ -173,8 +174,7 @@ def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None
     """They begin together; both load the same scene, and one entry stays."""
     program = f"import tmkit as tk; print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
     running = [
-        subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        for _ in range(2)
+        Process([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)
     ]
     digests = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from pyrsistent import PMap, pmap, pvector, thaw
+from support.processes import run_process
 
 from tmkit.errors import SceneError
 from tmkit.graph import FrameSpecification, SceneGraph
@@ -82,7 +82,7 @@ def test_the_order_of_keys_reaches_no_file(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         path = tmp_path / f"{seed}.json"
         command = [sys.executable, "-c", WRITE, str(path)]
-        run = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        run = run_process(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
         orders.add(run.stdout)
         texts.add(run.stderr)
         files.add(path.read_bytes())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
+from support.processes import run_process
 
 _MEASURE = """
 import gc, numpy as np, tmkit as tk
@@ -81,6 +81,6 @@ def test_what_is_dropped_is_freed(what: str, times: int) -> None:
         f"{_MEASURE}\nfor _ in range({times} // 5): {what}()\n"
         f"before = resident()\nfor _ in range({times}): {what}()\nprint(resident() - before)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert int(done.stdout) < 2_000_000  # bytes; a leak of one object each would be more

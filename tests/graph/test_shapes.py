@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from support.processes import run_process
 
 from tmkit.errors import SceneError, ShapeError, TmkitError, UnknownNameError
 from tmkit.graph import (
@@ -189,7 +189,7 @@ print(megabytes() - before)
 def test_a_large_mesh_exists_once_and_is_freed() -> None:
     """A million triangles take their 24 MB once, whatever holds them, and are gone with the last holder."""
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # what is freed goes back to the system at once
-    run = subprocess.run([sys.executable, "-c", _MEMORY], env=environment, capture_output=True, check=True, text=True)
+    run = run_process([sys.executable, "-c", _MEMORY], env=environment, capture_output=True, check=True, text=True)
     made, held, viewed, freed = (float(line) for line in run.stdout.split())
     assert 22 < made < 34
     assert held < made + 20  # a thousand versions of a scene take some themselves
@@ -229,9 +229,7 @@ def test_digests_are_the_same_in_every_process() -> None:
     """A digest is 32 hexadecimal digits of the content alone, whatever the hash seed."""
     code = "from tmkit.graph import Box; b = Box([1, 2, 3]); print(b.digest, hash(b))"
     runs = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
+        run_process([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
         for seed in ("1", "2")
     }
     assert runs == {f"{Box([1, 2, 3]).digest} {hash(Box([1, 2, 3]))}\n".encode()}

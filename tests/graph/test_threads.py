@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import random
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from support.processes import run_process
 
 from tmkit.graph import AttachedShape, Free, Mesh, Revolute, SceneGraph
 from tmkit.spatial import Pose
@@ -152,5 +152,5 @@ except KeyError as error:
 import typing
 typing.clear_overloads()  # what is registered there outlives the core, with the modules that it is of
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    run = run_process([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

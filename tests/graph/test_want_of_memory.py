@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+from support.processes import run_process
 
 from tmkit.errors import CapacityError
 from tmkit.graph import SceneArrays, SceneGraph
@@ -41,7 +41,7 @@ print("lived")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are set as Linux does")
 def test_want_of_memory_is_an_error_and_leaves_scenes_alone() -> None:
     """Arrays that do not fit, and edits until nothing fits, raise MemoryError; the scene goes on."""
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False)
+    done = run_process([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stdout) == (0, "lived\n"), done.stderr
 
 

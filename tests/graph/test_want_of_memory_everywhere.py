@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 SUPPORT = Path(__file__).parents[1] / "support"
 
@@ -21,7 +21,7 @@ def failing_new(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("the library that makes allocations fail needs g++ and a loader with LD_PRELOAD")
     library = tmp_path_factory.mktemp("failing_new") / "failing_new.so"
     source = SUPPORT / "failing_new.cpp"
-    subprocess.run([compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    run_process([compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
     return library
 
 
@@ -30,7 +30,7 @@ def test_each_allocation_that_fails_is_a_memory_error(failing_new: Path, kind: s
     """Whichever allocation fails, MemoryError is raised, nothing has changed, and the operation can be done again."""
     environment = os.environ | {"LD_PRELOAD": str(failing_new), "PYTHONPATH": str(SUPPORT.parent)}
     program = [sys.executable, "-m", "support.starved_operations", str(failing_new), f"{kind}."]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment)
+    done = run_process(program, capture_output=True, text=True, check=False, env=environment)
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert len(lines) == 1, done.stdout

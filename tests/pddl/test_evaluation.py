@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from random import Random
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
+from support.processes import run_process
 from support.task_problems import DATA, formulas, ground_actions, load, plain_closure, plain_value, random_state
 
 from tmkit.errors import TaskError
@@ -209,6 +209,6 @@ def test_order_does_not_depend_on_the_hash_seed() -> None:
     outputs = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        done = run_process([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         outputs.add(done.stdout)
     assert len(outputs) == 1

@@ -6,7 +6,6 @@ import copy
 import json
 import math
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from support.blocks import SUSSMAN, blocks_scene
 from support.gantry import GANTRY
+from support.processes import Process
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, MissingFileError, OutputError, PlanFileError
@@ -148,7 +148,7 @@ def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> N
         folder = tmp_path / f"folder{number}"
         folder.mkdir()
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        running.append(subprocess.Popen([*command, "-o", "plan.json"], cwd=folder, env=environment))
+        running.append(Process([*command, "-o", "plan.json"], cwd=folder, env=environment))
     assert [process.wait(600) for process in running] == [0, 0, 0]
     first, *others = [(tmp_path / f"folder{number}" / "plan.json").read_bytes() for number in range(3)]
     assert others == [first, first]

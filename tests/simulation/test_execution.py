@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.gantry import BLOCK, GANTRY, SUCKER, PlanWriter, gantry_scene, stacking_plan, two_blocks, with_block
+from support.processes import Process
 
 from tmkit.errors import SimulationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, Mimic, Prismatic
@@ -57,7 +58,7 @@ def test_same_plan_same_report_also_beside_another_process(stacked: SimulationRe
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PYTHONHASHSEED": "7"}
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
+    with Process(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
         again = simulate(stacking_plan())
         output, _ = other.communicate(timeout=600)
     assert again == stacked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.gantry import stacking_plan
+from support.processes import run_process
 
 import tmkit as tk
 from tmkit.errors import MissingExtraError, SimulationError
@@ -143,7 +143,7 @@ def test_without_a_vulkan_driver_the_process_goes_on() -> None:
         "import tmkit as tk; from tmkit.simulation import Camera, chosen_renderer, render\n"
         "print(chosen_renderer(), render(tk.SceneGraph(), Camera((1,0,1), (0,0,0), width=8, height=8)).shape)"
     )
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", code], env={"VK_ICD_FILENAMES": "/nowhere", "VK_DRIVER_FILES": "/nowhere"}, check=True,
         capture_output=True, text=True,
     )  # fmt: skip

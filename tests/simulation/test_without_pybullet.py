@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 import tmkit as tk
 
@@ -38,7 +39,7 @@ COMMAND = "sys.argv[0] = 'tmkit'; from tmkit.cli import main; main()"
 def run(code: str, *arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run code in an interpreter in which neither pybullet nor its data can be found."""
     command = [sys.executable, "-c", BLOCKED + code, *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run_process(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_a_plan_for_the_panda_is_the_same(tmp_path: Path) -> None:

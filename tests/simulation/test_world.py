@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.gantry import BLOCK, GANTRY, gantry_scene, two_blocks, with_block
+from support.processes import run_process
 
 from tmkit.errors import ConfigurationError, SimulationError, UnknownNameError
 from tmkit.graph import (
@@ -290,7 +290,7 @@ def test_standard_output_stays_clean() -> None:
     )
     tests = str(Path(__file__).resolve().parents[1])
     environment = {**os.environ, "PYTHONPATH": tests}
-    result = subprocess.run(
+    result = run_process(
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True, timeout=600
     )
     assert (result.stdout, result.stderr) == ("before\nafter\n", "")

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support import store_jobs
 from support.effort import scaled_examples
+from support.processes import Process
 from support.store_jobs import written
 
 from tmkit.errors import StoreDamageError, StoreError, TmkitError, UnknownNameError
@@ -28,11 +29,11 @@ from tmkit.store import Store, StoreLimits
 TETRAHEDRON = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
+def started(*arguments: object) -> Process:
     """Start a job of :mod:`support.store_jobs` in another process."""
     environment = os.environ | {"PYTHONPATH": str(Path(store_jobs.__file__).parents[1])}
     command = [sys.executable, store_jobs.__file__, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return Process(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def test_kills_during_writes_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.processes import Process, run_process
+
 SOURCE = Path(__file__).with_name("failing_io.c")
 MODULES = (
     "tmkit.cli.commands", "tmkit.tamp.validation.check", "tmkit.tamp.validation.tmp_plan", "tmkit.tamp.planning",
@@ -38,7 +40,7 @@ def built_library(folder: Path) -> Path | None:
     if compiler is None:
         return None
     library = folder / "failing_io.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True)
+    run_process([compiler, "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl"], check=True)
     return library
 
 
@@ -48,7 +50,8 @@ class Runner:
     def __init__(self, library: Path, folder: Path, temporary: Path) -> None:
         environment = {**os.environ, "LD_PRELOAD": str(library), "TMPDIR": str(temporary), "COLUMNS": "200"}
         environment["FAIL_UNDER"] = str(folder)
-        self._process = subprocess.Popen(
+        environment["PYTHONPATH"] = str(Path(__file__).parents[1])
+        self._process = Process(
             [sys.executable, __file__], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True,
         )  # fmt: skip

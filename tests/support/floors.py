@@ -8,13 +8,13 @@ has no other purpose than that: it computes the same bits as the library, which 
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from support.processes import run_process
 from tmkit.graph import SceneGraph
 
 __all__ = ["REPEAT", "Floor", "compiled_floors", "floor_of_same_bits"]
@@ -38,7 +38,7 @@ def floor_of_same_bits(folder: Path) -> ctypes.CDLL:
 def _compiled(folder: Path, *options: str) -> ctypes.CDLL:
     library = folder / f"floors{options[0]}.so"
     flags = ["-std=c++20", "-O3", "-ffp-contract=off", *options, "-shared", "-fPIC"]
-    subprocess.run(["g++", *flags, str(_SOURCE), "-o", str(library)], check=True)
+    run_process(["g++", *flags, str(_SOURCE), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from support.processes import Process
+
 
 class LanguageClient:
     """Starts a server, opens texts, asks questions, and waits for what is sent without a question.
@@ -20,9 +22,7 @@ class LanguageClient:
 
     def __init__(self, *command: str, encodings: tuple[str, ...] = ("utf-16",)) -> None:
         command = command or (sys.executable, "-m", "tmkit.lsp")
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        self.process = Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.sent: list[dict[str, Any]] = []  # what the server sent without a question, as far as it was not asked for
         self._next = 0
         self._version = 0

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from support.processes import Process
+
 
 def free_address(protocol: str = "tcp") -> str:
     """Return an address of this machine that nobody listens at."""
@@ -18,11 +20,11 @@ def free_address(protocol: str = "tcp") -> str:
 
 
 @contextmanager
-def command(*arguments: object, within: Sequence[str] = (), **options: Any) -> Iterator[subprocess.Popen[str]]:
+def command(*arguments: object, within: Sequence[str] = (), **options: Any) -> Iterator[Process]:
     """Run ``tmkit`` in another process, which is killed at the end; ``within`` a command that runs others."""
     program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
     words = [*within, sys.executable, "-c", program, *map(str, arguments)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    process = Process(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     try:
         yield process
     finally:
@@ -31,7 +33,7 @@ def command(*arguments: object, within: Sequence[str] = (), **options: Any) -> I
 
 
 @contextmanager
-def serving(*arguments: object, within: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(*arguments: object, within: Sequence[str] = ()) -> Iterator[tuple[Process, str]]:
     """Run ``tmkit serve`` in another process; yield it and the line that it prints."""
     with command("serve", *arguments, within=within) as process:
         assert process.stdout is not None

@@ -25,6 +25,7 @@ import threading
 import time
 from pathlib import Path
 
+from support.processes import Process
 from tmkit.errors import TmkitError
 from tmkit.graph import Mesh, SceneGraph
 from tmkit.spatial import Pose
@@ -59,9 +60,9 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
         found.bind(("127.0.0.1", 0))
         address = f"tcp/127.0.0.1:{found.getsockname()[1]}"
 
-    def started() -> tuple[subprocess.Popen[str], int]:
+    def started() -> tuple[Process, int]:
         words = [sys.executable, "-c", SERVER, address, str(log), str(log_bytes)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        process = Process(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         return process, int(process.stdout.readline())
 

@@ -6,11 +6,12 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
 import sys
 import termios
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.processes import Process
 
 __all__ = ["OnTerminal", "on_terminal"]
 
@@ -36,7 +37,7 @@ def on_terminal(*arguments: str, folder: Path, answers: str = "", columns: int =
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    process = subprocess.Popen(
+    process = Process(
         [sys.executable, "-m", "tmkit.cli", *arguments], cwd=folder, env={**kept, "TERM": "xterm", **environment},
         stdin=slave, stdout=slave, stderr=slave,
     )  # fmt: skip

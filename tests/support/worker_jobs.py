@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.processes import Process
 from tmkit._support.signals import temporary_folder
 from tmkit._support.subprocesses import tied
 from tmkit.motion import PathQuery, PathResult
@@ -60,7 +60,7 @@ def do(job: Job, tell: Callable[[Any], None]) -> Any:
         return 1
     if word == "sleep":  # with a folder and a program of its own, which ends with it, until it is ended
         with temporary_folder("nap"):
-            program = subprocess.Popen(tied([sys.executable, "-c", "import time; time.sleep(600)"]))
+            program = Process(tied([sys.executable, "-c", "import time; time.sleep(600)"]))
             try:
                 tell((os.getpid(), program.pid))
                 time.sleep(600)

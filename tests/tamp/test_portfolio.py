@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pytest
 from support.blocks import blocks_scene
 from support.built_domain import Meaning
 from support.gantry import GANTRY
+from support.processes import Process
 from support.worker_jobs import Lost
 
 import tmkit as tk
@@ -54,7 +54,7 @@ def portfolio(entries: list[PlanningOptions | int], *, processes: int, **given: 
 @contextmanager
 def load() -> Iterator[None]:
     """Keep every processor busy meanwhile."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    busy = [Process([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         yield
     finally:

@@ -7,13 +7,13 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 from support.golden_plans import GOLDEN, versions
+from support.processes import run_process
 
 import tmkit
 
@@ -32,7 +32,7 @@ OLDER_CPU = {
 def digests(*environment: tuple[str, str]) -> dict[str, str]:
     """Return the digests of the plans that a process of an environment makes."""
     command = [sys.executable, "-W", "ignore", str(SUPPORT / "golden_plans.py")]
-    done = subprocess.run(command, env={**os.environ, **dict(environment)}, capture_output=True, text=True, check=False)
+    done = run_process(command, env={**os.environ, **dict(environment)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -45,7 +45,7 @@ def last_bits(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("needs Linux and g++, to turn over what the C library answers")
     library = tmp_path_factory.mktemp("last_bits") / "last_bits.so"
     options = ["-O2", "-std=c++20", "-shared", "-fPIC", "-fno-builtin", "-o", str(library)]
-    subprocess.run(["g++", *options, str(SUPPORT / "last_bits.cpp"), "-ldl"], check=True)
+    run_process(["g++", *options, str(SUPPORT / "last_bits.cpp"), "-ldl"], check=True)
     return str(library)
 
 
@@ -84,7 +84,7 @@ def test_last_bits_are_turned_over(last_bits: str) -> None:
         "math.cos(0.0), 1.5**2)))"
     )
     runs = [
-        subprocess.run(
+        run_process(
             [sys.executable, "-c", code], env={**os.environ, **more}, capture_output=True, text=True, check=True
         ).stdout.split()
         for more in ({}, {"LD_PRELOAD": last_bits})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
+from support.processes import Process, run_process
 from support.task_problems import DATA, FEATURES, blocks_world, load, samples, shortest_plan
 
 from tmkit._support import subprocesses as processes
@@ -200,17 +200,17 @@ def test_the_plan_does_not_depend_on_the_hash_seed() -> None:
     outputs = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(DATA.parent.parent)}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        done = run_process([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         outputs.add(done.stdout)
     assert len(outputs) == 1
 
 
 def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt while the search runs kills it at once, and nothing is left behind."""
-    started: list[subprocess.Popen[bytes]] = []
-    popen = subprocess.Popen
+    started: list[Process] = []
+    popen = Process
 
-    def remember(*args: object, **kwargs: object) -> subprocess.Popen[bytes]:
+    def remember(*args: object, **kwargs: object) -> Process:
         process = popen(*args, **kwargs)
         started.append(process)
         timer.start()
@@ -258,7 +258,7 @@ def test_the_planner_is_never_imported() -> None:
         "print([name for name in sys.modules if 'downward' in name and not name.startswith('tmkit')])"
     )
     environment = {**os.environ, "PYTHONPATH": str(DATA.parent.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert eval(done.stdout) in ([], ["fast_downward"])
 
 

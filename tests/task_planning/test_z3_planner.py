@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import math
 import signal
-import subprocess
 import sys
 import threading
 from random import Random
@@ -13,6 +12,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
+from support.processes import run_process
 from support.task_problems import (
     DATA,
     FEATURES,
@@ -179,7 +179,7 @@ def test_the_plan_does_not_depend_on_the_hash_seed() -> None:
     )
     folder = str(DATA.parent.parent)
     outputs = [
-        subprocess.run(
+        run_process(
             [sys.executable, "-c", code],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": folder, "PATH": "/usr/bin:/bin"},
             capture_output=True,
@@ -217,5 +217,5 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
 def test_z3_is_loaded_only_when_it_is_used() -> None:
     """Importing the package does not import Z3."""
     code = "import sys, tmkit.pddl; print('z3' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

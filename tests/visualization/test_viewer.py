@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from support.browser import distance, drawn_poses, open_page
 from support.commands import Outcome, tmkit
+from support.processes import Process
 from support.unsure_blocks import unsure_blocks
 
 import tmkit as tk
@@ -357,8 +358,8 @@ def test_a_notebook_shows_three_dimensions():
         shell_module.InteractiveShell.clear_instance()
 
 
-def _view(*arguments: str, folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def _view(*arguments: str, folder: Path) -> Process:
+    return Process(
         [sys.executable, "-m", "tmkit.cli", "view", *arguments], cwd=folder, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, "COLUMNS": "200"},
     )  # fmt: skip

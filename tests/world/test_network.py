@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.processes import Process, run_process
 from support.served_worlds import serving
 
 pytest.importorskip("zenoh")
@@ -36,7 +37,7 @@ except (ServiceError, TimeLimitError) as error:
 
 def run(*words: str) -> None:
     """Run a command of the system; what it prints is in the error."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run_process(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
 
@@ -59,7 +60,7 @@ def machines() -> Iterator[tuple[str, str]]:
         yield names[0], names[1]
     finally:
         for name in names:
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+            run_process(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 def within(machine: str) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ def within(machine: str) -> tuple[str, ...]:
 def client(machine: str, token: str, *, address: str = ADDRESS, timeout: float = ELSEWHERE, edits: int = 0) -> str:
     """Return what a client on a machine prints."""
     words = [*within(machine), sys.executable, "-c", CLIENT, address, token, str(timeout), str(edits)]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return run_process(words, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_a_cable_that_is_pulled_loses_and_repeats_nothing(
     arguments = (scene, "--listen", ADDRESS, "--tokens", tokens, "--log", log)
     with serving(*arguments, within=within(here)):
         words = [*within(there), sys.executable, "-c", CLIENT, ADDRESS, WRITE, "60", str(edits)]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as working:
+        with Process(words, stdout=subprocess.PIPE, text=True) as working:
             assert working.stdout is not None
             for line in working.stdout:
                 if line.strip() in ("10", "30"):

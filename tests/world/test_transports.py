@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import scaled_examples
+from support.processes import Process, run_process
 from support.served_worlds import free_address
 
 from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
@@ -195,7 +196,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
             f"x509 -req -in {name}.csr -CA {name}.ca.pem -CAkey {name}.ca.key -CAcreateserial -out {name}.pem -days 2 "
             "-extfile more",
         ):
-            subprocess.run([openssl, *line.split()], cwd=folder, check=True, capture_output=True)
+            run_process([openssl, *line.split()], cwd=folder, check=True, capture_output=True)
     return folder
 
 
@@ -541,7 +542,7 @@ for last in range(1, 1000):
 
 def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """A process that begins its log anew every third record is killed at each call that it makes of the system."""
-    job = subprocess.run([sys.executable, "-c", EACH_CALL, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    job = run_process([sys.executable, "-c", EACH_CALL, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert job.returncode == 0, job.stderr
     assert int(job.stdout) > 25
 
@@ -550,7 +551,7 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """A process is killed again and again while it writes: every number that it printed is there, in order."""
     path, acknowledged = tmp_path / "log", -1
     for count in (1, 7, 40):
-        job = subprocess.Popen([sys.executable, "-c", JOB, str(path)], stdout=subprocess.PIPE)
+        job = Process([sys.executable, "-c", JOB, str(path)], stdout=subprocess.PIPE)
         assert job.stdout is not None
         lines = [*itertools.islice(job.stdout, count)]
         job.kill()
