@@ -23,10 +23,11 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from tmkit._support.signals import interrupts_kept
 from tmkit.errors import OutputError
 
 _UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
@@ -70,18 +71,28 @@ def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
     """Let a function fill a folder, which takes its place ``target``, where none is, when all is written."""
     if os.path.lexists(target):
         raise OutputError(f"{target}: is there already", path=str(target), reason="is there already")
+    beside: list[str] = []
     try:
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            folder = beside / target.name
-            folder.mkdir()
-            write(folder)
-            os.rename(folder, target)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
+        with interrupts_kept():
+            beside.append(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        folder = Path(beside[0]) / target.name
+        folder.mkdir()
+        write(folder)
+        os.rename(folder, target)
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason) from error
+    finally:
+        try:
+            _remove_folders(beside)
+        except BaseException:  # a signal
+            _remove_folders(beside)
+            raise
+
+
+def _remove_folders(paths: Iterable[str]) -> None:
+    for path in paths:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def check_writable(path: Path) -> None:
@@ -161,8 +172,11 @@ def _write_directly(path: Path, data: bytes) -> None:
 def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
     """Write a temporary file, give its path, and remove it at the end unless it has got another name."""
     _remove_left_behind(target)
-    temporary, file = _new_file(target)
+    made: list[tuple[Path, BinaryIO]] = []
     try:
+        with interrupts_kept():
+            made.append(_new_file(target))
+        temporary, file = made[0]
         with file:
             file.write(data)
             file.flush()
@@ -170,9 +184,21 @@ def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
                 _keep_owner_and_mode(file, os.stat(target))
             _synchronise(file.fileno())
             yield temporary
-    finally:  # an interruption, too, must leave nothing behind
+    finally:
+        try:
+            _discard(made)
+        except BaseException:  # a signal
+            _discard(made)
+            raise
+
+
+def _discard(made: list[tuple[Path, BinaryIO]]) -> None:
+    """Close temporary files and remove them, unless they have got another name."""
+    for path, file in made:
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            file.close()
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:

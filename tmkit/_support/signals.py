@@ -22,7 +22,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -42,36 +42,53 @@ def interrupts_kept() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         previous = {}
     kept: list[tuple[int, FrameType | None]] = []
-    for number in previous:
-        signal.signal(number, lambda number, frame: kept.append((number, frame)))
     try:
+        for number in previous:
+            signal.signal(number, lambda number, frame: kept.append((number, frame)))
         yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        try:
+            _restore(previous)
+        except BaseException:  # another signal
+            _restore(previous)
+            raise
         if kept:
             first, frame = kept[0]
             previous[signal.Signals(first)](first, frame)
 
 
+def _restore(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], object]]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 @contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
     """Make a folder that is removed with the block; once a process, so is what dead processes have left of such."""
+    made: list[tuple[Path, int]] = []
     try:
         with interrupts_kept():
             parent = Path(tempfile.gettempdir())
             _remove_left_behind(parent)
-            folder, lock = _locked_folder(parent, purpose)
+            made.append(_locked_folder(parent, purpose))
+        yield made[0][0]
     except OSError as error:
-        raise _unusable(error) from error
-    try:
-        yield folder
-    except OSError as error:
-        if isinstance(error, TmkitError) or not _is_about(error, folder):
+        if made and (isinstance(error, TmkitError) or not _is_about(error, made[0][0])):
             raise
         raise _unusable(error) from error
     finally:
-        with interrupts_kept():
+        try:
+            _remove(made)
+        except BaseException:  # a signal before its interrupts were kept
+            _remove(made)
+            raise
+
+
+def _remove(made: list[tuple[Path, int]]) -> None:
+    """Remove folders, and let go of their locks."""
+    with interrupts_kept():
+        while made:
+            folder, lock = made.pop()
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 

@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tmkit._support.signals import temporary_folder
 from tmkit.batch.pddlstream_sampling import Choice, PddlStreamSampling, handled
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import Action, And, Atom, Formula, Not
@@ -81,11 +81,11 @@ class PddlStream:
         for attempt in range(_PLANS):
             compiled = _Compiled(problem, options, attempt)
             with contextlib.ExitStack() as stack:
-                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                folder = stack.enter_context(temporary_folder("pddlstream"))
                 stack.enter_context(contextlib.chdir(folder))  # it writes below the working directory
                 nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(nowhere))
-                library = _library(checkout, Path(folder))
+                library = _library(checkout, folder)
                 actions = compiled.solved(library, self.algorithm, ends - time.monotonic())
             if actions is None or (plan := compiled.carried_out(actions)) is not None:
                 return None if actions is None else plan

@@ -6,6 +6,7 @@ that they name, and limits of processor time and memory. The new process does th
 program, and writes what it says to ``output.log``; its exit code is the answer.
 
 A small task is translated once before the first: what is loaded or compiled at first use would be so for every task.
+It has its files in memory, since the server may be killed at any moment and would leave them behind.
 
 Invariants: a task is translated as by a new program: what one leaves behind, the next does not see.
 """
@@ -19,7 +20,6 @@ import os
 import resource
 import signal
 import sys
-import tempfile
 from typing import Any
 
 _PACKAGE = "fast_downward.translate"
@@ -36,9 +36,10 @@ _FIRST_PROBLEM = """(define (problem first) (:domain first) (:objects u v - t) (
 def main() -> None:
     """Serve until the standard input ends."""
     translate = importlib.import_module(f"{_PACKAGE}.main").main
-    importlib.import_module(f"{_PACKAGE}.options").set_options()
-    with contextlib.suppress(Exception, SystemExit), tempfile.TemporaryDirectory(prefix="tmkit-") as folder:
-        _first(translate, folder)
+    set_options = importlib.import_module(f"{_PACKAGE}.options").set_options
+    with contextlib.suppress(Exception, SystemExit):
+        _translate_first(translate, set_options)
+    set_options()
     gc.freeze()
     for line in sys.stdin:
         task = json.loads(line)
@@ -51,17 +52,18 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _first(translate: Any, folder: str) -> None:
-    before = os.getcwd()
-    for name, text in (("domain.pddl", _FIRST_DOMAIN), ("problem.pddl", _FIRST_PROBLEM)):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+def _translate_first(translate: Any, set_options: Any) -> None:
+    with contextlib.ExitStack() as open_files:
+        paths = []
+        for text in (_FIRST_DOMAIN, _FIRST_PROBLEM):
+            file = open_files.enter_context(open(os.memfd_create("task"), "w", encoding="utf-8"))
             file.write(text)
-    os.chdir(folder)
-    try:
-        with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+            file.flush()
+            paths.append(f"/proc/self/fd/{file.fileno()}")
+        set_options(["--keep-unimportant-variables", "--sas-file", os.devnull, *paths])
+        nowhere = open_files.enter_context(open(os.devnull, "w", encoding="utf-8"))
+        with contextlib.redirect_stdout(nowhere):
             translate()
-    finally:
-        os.chdir(before)
 
 
 def _translate(translate: Any, task: dict[str, Any], server: int) -> None:
