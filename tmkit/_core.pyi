@@ -898,13 +898,19 @@ class Joint:
     """
     How a frame moves relative to its parent. Immutable.
 
-    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. The pose of a frame at joint value v is
+    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint value v is
     parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.
     """
 
     @property
     def type(self) -> str:
         """``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``."""
+
+    @property
+    def is_stated(self) -> bool:
+        """
+        Whether the motion of the edge is stated. If not, the edge is of type ``fixed`` and has a pose only.
+        """
 
     @property
     def axis(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -958,6 +964,14 @@ class Joint:
 
 def Fixed() -> Joint:
     """Make an edge that does not move."""
+
+def Unstated() -> Joint:
+    """
+    Make an edge with a pose and without a stated motion.
+
+    It is of type ``fixed`` for poses, collision and planning. Queries of motion across it raise an error, unless a twist
+    edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bodies.
+    """
 
 def Free() -> Joint:
     """

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
         Measurement as Measurement, Mesh as Mesh, Mimic as Mimic, NoiseSource as NoiseSource, Plane as Plane,
         PointCloud as PointCloud, Prismatic as Prismatic, Revolute as Revolute, SceneArrays as SceneArrays,
         SceneDifference as SceneDifference, SceneEdit as SceneEdit, SceneGraph as SceneGraph, Shape as Shape,
-        Sphere as Sphere, StampedPoses as StampedPoses, common_stamps as common_stamps, diff as diff,
-        innovation as innovation, path_noise as path_noise, sample_poses as sample_poses, twist_noise as twist_noise,
+        Sphere as Sphere, StampedPoses as StampedPoses, Unstated as Unstated, common_stamps as common_stamps,
+        diff as diff, innovation as innovation, path_noise as path_noise, sample_poses as sample_poses,
+        twist_noise as twist_noise,
     )  # fmt: skip
     from tmkit.graph.display.html import tree_html as tree_html
     from tmkit.graph.display.outline import tree_text as tree_text

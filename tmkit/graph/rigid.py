@@ -1,18 +1,20 @@
 """Frames that move as one: what is rigidly joined in a version of a scene, and folding it into fewer frames.
 
-Two frames move as one where the path of poses between them has only fixed edges over which no twist edge leads. So the
-fixed links of a robot are one rigid group, with the tool in its hand and what it holds.
+Two frames move as one where the path of poses between them has only fixed edges over which no twist edge leads. An edge
+without a stated motion (``Unstated()``, as ``add_pose`` makes it) is none of these. So the fixed links of a robot are
+one rigid group, with the tool in its hand and what it holds.
 
 ``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has: the
 same poses at every configuration (to rounding), the same joints, the same answer to every collision query, the same
 mass properties of what moves together, the same covariances, correlations and contributions: errors of the edges of a
 chain are carried down to the frame that stays at its end, and summed there source by source.
 
-What stays, always: roots; frames under a joint, a free edge or one that twists lead over; frames that mean something to
-others (they have a class or an attribute, or are in a group); the frames to ``keep``; frames whose allowed pairs differ
-from those of the frame they would be folded into, since a pair is said of whole frames; and frames with an error of
-their own or from folded frames above, where it cannot be carried further: they have shapes, or a child whose edge moves
-(by a joint, freely, in time or by a twist), in whose axes the error would change with the motion.
+What stays, always: roots; frames under a joint, a free edge, one without a stated motion or one that twists lead over;
+frames that mean something to others (they have a class or an attribute, or are in a group); the frames to ``keep``;
+frames whose allowed pairs differ from those of the frame they would be folded into, since a pair is said of whole
+frames; and frames with an error of their own or from folded frames above, where it cannot be carried further: they have
+shapes, or a child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error would change
+with the motion.
 
 Shapes of a folded frame are attached to the frame above, and the mass of a body without frames joins the one above.
 
@@ -30,7 +32,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, SceneGraph, StampedPoses, path_noise
+from tmkit._core import (
+    AttachedShape,
+    EdgeNoise,
+    Fixed,
+    FrameSpecification,
+    Inertia,
+    SceneGraph,
+    StampedPoses,
+    path_noise,
+)
 from tmkit.errors import UnknownNameError
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
@@ -61,7 +72,7 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
 
 
 def is_rigid(scene: SceneGraph, frame: str, other: str) -> bool:
-    """Return whether two frames move as one. O(depth log n), and O(t depth) for t twist edges.
+    """Return whether it is stated that two frames move as one. O(depth log n), and O(t depth) for t twist edges.
 
     Args:
         scene: the scene.
@@ -147,7 +158,7 @@ def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.
 def _is_still(scene: SceneGraph, frame: str, moving: set[str]) -> bool:
     parent = scene.parent(frame)
     on_one_body = parent is not None and scene.body(parent) == scene.body(frame)
-    return scene.joint(frame).type == "fixed" and (on_one_body or frame not in moving)
+    return scene.joint(frame) == Fixed() and (on_one_body or frame not in moving)
 
 
 @dataclass
@@ -203,7 +214,7 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
             if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
                 parent = None if frame.parent is None else above
                 noise = frame.noise  # above an edge that moves no uncertain frame was folded
-                if parent not in (None, frame.parent) and frame.joint.type == "fixed":
+                if parent not in (None, frame.parent) and frame.joint == Fixed():
                     noise = path_noise(scene, name, relative_to=parent)  # of all edges between, source by source
                 own = list(frame.shapes)
                 kept[name] = _Kept(frame, parent, above_from_frame, own, partners[name], collides, stamps, noise)
@@ -253,7 +264,7 @@ def _above(frame: FrameSpecification, place: dict[str, tuple[str, Pose]]) -> tup
 def _stays(
     frame: FrameSpecification, is_meant: bool, above: _Kept | None, partners: frozenset[str], collides: bool
 ) -> bool:
-    if is_meant or frame.joint.type != "fixed" or frame.classes or frame.attributes or above is None:
+    if is_meant or frame.joint != Fixed() or frame.classes or frame.attributes or above is None:
         return True
     if not collides or not above.collides:
         return False
@@ -265,7 +276,7 @@ def _must_hold_error(scene: SceneGraph, frame: FrameSpecification) -> bool:
     if frame.shapes:  # which would have an exact pose in the frame above
         return True
     children = map(scene.specification, scene.children(frame.name))  # errors are constant in the axes of each
-    return any(child.joint.type != "fixed" or _moves_by_itself(child) for child in children)
+    return any(child.joint != Fixed() or _moves_by_itself(child) for child in children)
 
 
 def _moves_by_itself(frame: FrameSpecification) -> bool:

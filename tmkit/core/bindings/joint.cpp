@@ -34,14 +34,24 @@ Joint make_joint(JointType type, const ArrayArgument& axis, double lower, double
     return joint;
 }
 
+Joint unstated_joint() {
+    Joint joint;
+    joint.is_stated = false;
+    return joint;
+}
+
 Joint read_joint(int type, const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
                  double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
-    if (type < 0 || type > static_cast<int>(JointType::free)) throw damaged_state("there is no joint type {}", type);
+    const bool is_unstated = type == joint_code(JointType::fixed, false);
+    if (type < 0 || (type > static_cast<int>(JointType::free) && !is_unstated))
+        throw damaged_state("there is no joint type {}", type);
+    if (is_unstated) return unstated_joint();
     return make_joint(static_cast<JointType>(type), axis, lower, upper, velocity, effort, damping, friction, name,
                       mimic);
 }
 
 std::string joint_text(const Joint& joint) {
+    if (!joint.is_stated) return "Unstated()";
     const std::string type = capitalised(name_of(joint.type));
     if (!is_actuated(joint.type)) return type + "()";
     std::string text = numbers_text(joint.axis);
@@ -88,6 +98,8 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
 void bind_joint_members(nb::class_<Joint>& cls) {
     cls.def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
                     "``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``.")
+        .def_ro("is_stated", &Joint::is_stated,
+                "Whether the motion of the edge is stated. If not, the edge is of type ``fixed`` and has a pose only.")
         .def_prop_ro("axis", [](const Joint& j) { return make_array(j.axis); },
                      "(3,) unit vector in the frame itself, read-only.")
         .def_ro("name", &Joint::name, "Name of the joint; empty until it is in a scene, when none was given.")
@@ -110,6 +122,10 @@ void bind_joint_members(nb::class_<Joint>& cls) {
 
 void bind_joint_makers(nb::module_& m) {
     m.def("Fixed", [] { return Joint{}; }, "Make an edge that does not move.");
+    m.def("Unstated", &unstated_joint, R"(Make an edge with a pose and without a stated motion.
+
+It is of type ``fixed`` for poses, collision and planning. Queries of motion across it raise an error, unless a twist
+edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bodies.)");
     m.def("Free", [] {
         Joint j;
         j.type = JointType::free;
@@ -156,13 +172,13 @@ Raises:
     nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
                           R"(How a frame moves relative to its parent. Immutable.
 
-Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic`` and ``Free``. The pose of a frame at joint value v is
+Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint value v is
 parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
     bind_joint_members(cls);
 
     bind_state(cls, [](nb::handle self) {
         const Joint& j = nb::cast<const Joint&>(self);
-        return nb::make_tuple(static_cast<int>(j.type), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower,
+        return nb::make_tuple(joint_code(j.type, j.is_stated), nb::make_tuple(j.axis[0], j.axis[1], j.axis[2]), j.lower,
                               j.upper, j.velocity, j.effort, j.damping, j.friction, j.name, self.attr("mimic"));
     }, "a joint", &read_joint);
     bind_joint_makers(m);

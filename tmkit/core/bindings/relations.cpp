@@ -22,6 +22,7 @@ std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> po
                          ConfigurationArgument(qd, s, "qd").get(), error);
 }
 
+using OptionalText = std::optional<std::string>;
 using TwistOfFrames = nb::typed<nb::tuple, MaybeArray, nb::str, nb::str>;
 
 TwistOfFrames twist_of_frames(const SceneGraph& s, Name frame, const OptionalName& relative_to, const OptionalName& at,
@@ -57,6 +58,17 @@ None where a name is wrong or nothing says how the bodies move.)");
             R"(The numbers (6,) of the twist of a frame relative to another, and the names of their bodies.
 
 None instead of the numbers where the name of the axes is wrong or nothing says how the bodies move.)");
+    cls.def("_unstated_edge", [](const SceneGraph& s, Name a, Name b) -> OptionalText {
+        const FrameRecord* edge = unstated_edge(s, s.record(a), s.record(b));
+        return edge ? OptionalText(edge->name->text) : std::nullopt;
+    }, "a"_a, "b"_a, "The frame below the first edge on the way between two frames whose motion nothing states.");
+    cls.def("_unstated_edges", [](const SceneGraph& s) {
+        std::vector<std::string> edges;
+        s.for_each_frame([&](const FrameRecord& frame) {
+            if (!frame.is_stated) edges.push_back(frame.name->text);
+        });
+        return edges;
+    }, "The frames below edges without a stated motion, in insertion order, also if twist edges lead over them. O(n).");
     cls.def("_has_group", &SceneGraph::has_group, "name"_a, "Whether there is such a group.");
     cls.def("_edges_of_twists", &edges_of_twists, "frame"_a,
             "The frames below edges of poses that twist edges lead over, in the tree of a frame.");

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from tmkit._core import AttachedShape, Joint, SceneGraph, Shape
+from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape
 from tmkit._support.terminal import printable
 from tmkit.errors import SceneError
 
@@ -162,7 +162,7 @@ class Describer:
     def _joint_words(self, frame: str) -> str:
         joint = self._scene.joint(frame)
         if not joint.is_actuated:
-            return "" if joint.type == "fixed" else joint.type
+            return "" if joint == Fixed() else joint.type if joint.is_stated else "motion unknown"
         words = [joint.type, *([clean(joint.name)] if joint.name != frame else [])]
         if joint.mimic is not None:
             words.append(f"mimics {clean(joint.mimic.joint)}")

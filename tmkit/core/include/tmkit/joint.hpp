@@ -17,6 +17,11 @@ enum class JointType : std::uint8_t { fixed, revolute, continuous, prismatic, fr
 
 const char* name_of(JointType type);
 
+// The number of a joint's type in digests and pickles: behind the types, that of a pose without stated motion.
+inline int joint_code(JointType type, bool is_stated) {
+    return static_cast<int>(is_stated ? type : JointType::free) + (is_stated ? 0 : 1);
+}
+
 inline bool is_actuated(JointType type) { return type != JointType::fixed && type != JointType::free; }
 
 struct JointNumbers {
@@ -34,6 +39,7 @@ struct JointNumbers {
 
 struct Joint : Shared, JointNumbers {
     JointType type = JointType::fixed;
+    bool is_stated = true;        // false: of type fixed, but the motion is unknown; the edge has a pose only
     std::string name;             // empty until the joint is in a scene; then unique
     Vector3 axis{0.0, 0.0, 1.0};  // unit, in the frame itself
     std::string mimic;            // name of the leading joint; empty when none

@@ -198,6 +198,7 @@ private:
     // What a new or changed joint is to be, all rules checked.
     struct JointPlan {
         JointType type = JointType::fixed;
+        bool is_stated = true;
         Vector3 axis{0.0, 0.0, 1.0};
         JointNumbers numbers{};
         std::string_view name;
@@ -236,6 +237,7 @@ private:
     void remove_marked(std::int32_t leaving);
     void write_joint(Slot slot, const JointPlan& plan);
     void drop_joint(Slot slot);
+    void state_motion(Slot slot);
     void renew_entries();
     // The pose of a frame from that of its parent, as Layout::forward has it; value_of gives the configuration. The
     // moved edge has no name: held in a variable that a pointer may mean, it goes through memory, and that takes half
@@ -323,6 +325,7 @@ private:
     Column<char> bare_{capacities_.bodies};                    // by body: it has a name, but no frame
     Column<FrameId> id_{capacities_.frames};
     Column<JointType> type_{capacities_.frames};
+    Column<char> stated_{capacities_.frames, 1};            // 0: the motion of the edge is unknown
     Column<std::int32_t> entry_{capacities_.frames, none};  // of the configuration, none when nothing moves the frame
     Column<double> multiplier_{capacities_.frames, 1.0}, offset_{capacities_.frames};
     Column<Vector3> axis_{capacities_.frames};

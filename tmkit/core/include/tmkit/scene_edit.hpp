@@ -136,6 +136,7 @@ private:
     void leave_body(const FrameRecord& record);
     void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
     void drop_twist(FrameId id);
+    void state_motion(FrameId frame);  // of the edge above it
     std::vector<FrameId> joined_twists(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
                                        JointType type, std::vector<FrameId> ending, bool keep) const;
     void join_twist(std::string_view frame, const TwistEdge& edge);  // unless others of its tree say it

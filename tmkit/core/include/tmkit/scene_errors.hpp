@@ -105,6 +105,16 @@ inline Error twist_left_out(std::string_view target, std::string_view reference,
                target, reference, frame, body, known)
         .with({{"queried_frame", target}, {"relative_to", reference}, {"frame", frame}, {"body", body}});
 }
+// An edge that has a pose and no stated motion. The Python layer raises the same text (semantic_edges/queries.py).
+inline Error unknown_motion(std::string_view frame, std::string_view parent) {
+    return scene(
+               "the motion of the edge between '{}' and its parent '{}' is unknown, since its pose alone does not "
+               "state "
+               "it; add a twist with add_twist, or state a joint with set_joint (Fixed() if nothing moves there), or "
+               "join the frames with attach, mount or reparent",
+               frame, parent)
+        .with({{"frame", frame}, {"parent", parent}});
+}
 inline Error no_such_body(std::string_view name, const std::vector<std::string>& bodies) {
     const Error unknown = unknown_name("body", name, bodies);
     const char* hint = "{}; add it with add_body, or omit body= for a new body of the frame's own name";

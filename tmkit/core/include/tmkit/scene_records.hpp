@@ -87,7 +87,8 @@ struct FrameRecord : Shared {
     FrameId parent = no_frame;  // no_frame for a root
     BodyId body = 0;
     JointType joint_type = JointType::fixed;
-    Pose pose;  // parent_from_frame at joint value 0
+    bool is_stated = true;  // false: the motion of the edge is unknown; only of a fixed edge between two bodies
+    Pose pose;              // parent_from_frame at joint value 0
     Ref<const Name> name;
     Ref<const Joint> joint;           // null for fixed and free
     Ref<const FrameDetails> details;  // null when there are none

@@ -137,6 +137,7 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     id_.store(slot, record.id);
     frame_names_.insert(slot, record.name->text);
     type_.store(slot, record.joint_type);
+    stated_.store(slot, record.is_stated);
     pose_.store(slot, record.pose);
     if (record.noise) {
         require_noise_fits(record.noise->maps.size());
@@ -180,6 +181,7 @@ void SceneArrays::load_twists(const SceneGraph& scene) {
 Joint SceneArrays::joint_of(Slot slot) const {
     Joint joint;
     joint.type = type_[slot];
+    joint.is_stated = stated_[slot] != 0;
     if (!is_actuated(joint.type)) return joint;
     joint.numbers() = numbers_[slot];
     joint.name = joint_names_.view(slot);

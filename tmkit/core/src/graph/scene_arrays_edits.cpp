@@ -201,6 +201,7 @@ void SceneArrays::reparent(std::string_view frame, std::string_view parent, cons
     const Slot moving = require_frame(frame), target = require_frame(parent);
     require_noise_fits(noise ? noise->maps.size() : 0);
     move(moving, target, parent_from_frame);
+    state_motion(moving);
     write_noise(moving, noise.get());
 }
 
@@ -210,7 +211,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     require_length(q);
     const Slot moving = require_frame(frame), target = require_frame(parent);
     const bool stays = parent_[moving] == target;
-    if (stays && !slip) return;
+    if (stays && !slip) return state_motion(moving);
     const View view(*this, q);
     if (!stays && rules::is_below(view, moving, target)) return move(moving, target, pose_[moving]);  // which refuses
     require_noise_fits(slip ? slip->maps.size() : 0);
@@ -219,7 +220,10 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
         const double value = multiplier_[moving] * (q ? (*q)[entry_[moving]] : q_[entry_[moving]]) + offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
     }
-    if (noise_.empty()) return move(moving, target, pose);
+    if (noise_.empty()) {
+        move(moving, target, pose);
+        return state_motion(moving);
+    }
     noise_sum_.clear();
     if (!stays) sum_errors(way(moving, target, q), noise_sum_);
     else if (const EdgeNoise* known = noise_at(moving)) noise_sum_.add(*known, as_it_is);
@@ -227,6 +231,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     require_noise_fits(noise_sum_.columns().size());
     require_in_range(noise_sum_.covariance().matrix(), "a covariance");
     if (!stays) move(moving, target, pose);
+    state_motion(moving);
     noise_sum_.write_edge(*noise_[moving]);
 }
 

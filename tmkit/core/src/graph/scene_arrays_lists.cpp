@@ -173,6 +173,7 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::optional<st
         const Pose before = pose_between(to, from, q, {first, policy}),
                    after = pose_between(to, from, q, {second, policy});
         rules::check_no_twist_on_way(view, to, from, true);
+        rules::check_stamped_or_stated(view, to, from);
         return twist_between(before, after, second - first);
     });
 }

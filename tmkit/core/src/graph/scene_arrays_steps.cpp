@@ -149,6 +149,7 @@ void SceneArrays::drop_pair(Slot pair) {
 static Joint checked_numbers(const Joint& joint, std::string_view name) {
     Joint numbers;
     numbers.type = joint.type;
+    numbers.is_stated = joint.is_stated;
     numbers.axis = joint.axis;
     numbers.numbers() = joint.numbers();
     try {
@@ -163,6 +164,7 @@ static Joint checked_numbers(const Joint& joint, std::string_view name) {
 SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_view name, Slot slot) const {
     JointPlan plan;
     plan.type = joint.type;
+    plan.is_stated = joint.is_stated;
     if (!is_actuated(joint.type)) return plan;
     const Joint numbers = checked_numbers(joint, name);
     plan.axis = numbers.axis;
@@ -178,7 +180,7 @@ SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_v
 }
 
 bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const {
-    if (numbers.type != type_[slot]) return false;
+    if (numbers.type != type_[slot] || numbers.is_stated != (stated_[slot] != 0)) return false;
     if (!is_actuated(numbers.type)) return true;
     return numbers.axis == axis_[slot] && numbers.numbers() == numbers_[slot] && joint_names_.view(slot) == name &&
            (leader_[slot] == none ? leader.empty() : joint_names_.view(leader_[slot]) == leader);
@@ -212,12 +214,18 @@ void SceneArrays::write_joint(Slot slot, const JointPlan& plan) {
     if (!keeps_name) drop_joint(slot);
     else followers_ -= leader_[slot] != none;
     type_.store(slot, plan.type);
+    stated_.store(slot, plan.is_stated || parent_[slot] == none || !is_top(slot));  // frames of one body do not move
     leader_[slot] = plan.leader;
     followers_ += plan.leader != none;
     if (!is_actuated(plan.type)) return;
     if (!keeps_name) joint_names_.insert(slot, plan.name);
     axis_.store(slot, plan.axis);
     numbers_[slot] = plan.numbers;
+}
+
+void SceneArrays::state_motion(Slot slot) {
+    const Section section(lock_);
+    stated_.store(slot, 1);
 }
 
 void SceneArrays::drop_joint(Slot slot) {

@@ -30,6 +30,7 @@ public:
     std::string name(Slot frame) const { return a_.frame_names_.text(frame); }
     std::string body_name(Slot body) const { return body == none ? std::string() : a_.body_names_.text(body); }
     JointType joint_type(Slot frame) const { return a_.type_[frame]; }
+    bool is_stated(Slot frame) const { return a_.stated_.load(frame) != 0; }
     const Pose& pose(Slot frame) const { return a_.pose_[frame]; }
     bool has_stamps(Slot frame) const { return a_.stamp_count_.load(frame) != none; }
     Slot leader(Slot frame) const { return a_.leader_[frame]; }

@@ -85,7 +85,7 @@ void write(Writer& out, const EdgeNoise& noise, SourceNumbers& number) {
 void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, SourceNumbers& number) {
     const BodyRecord& body = scene.body(frame.body);
     out.put(frame.name->text, frame.parent != no_frame, parent_name(scene, frame), body.name->text, frame.pose,
-            static_cast<std::uint64_t>(frame.joint_type));
+            static_cast<std::uint64_t>(joint_code(frame.joint_type, frame.is_stated)));
     if (frame.joint) out.put(*frame.joint);
     const FrameDetails none, &details = frame.details ? *frame.details : none;
     out.put(details.classes, details.attributes, details.shapes);
@@ -106,7 +106,8 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
-    return a.joint_type == b.joint_type && (a.joint == b.joint || (a.joint && b.joint && *a.joint == *b.joint));
+    return a.joint_type == b.joint_type && a.is_stated == b.is_stated &&
+           (a.joint == b.joint || (a.joint && b.joint && *a.joint == *b.joint));
 }
 
 bool same_details(const FrameRecord& a, const FrameRecord& b) {

@@ -92,6 +92,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     record->joint_type = specification.joint.type;
     record->joint = joint;
     record->body = enter_body(specification, id, parent_id);
+    record->is_stated = specification.joint.is_stated || !parent || this->record(parent_id).body == record->body;
     if (joint) put_joint(id, joint);
     record->noise = specification.noise;
     if (record->noise) scene_.noises_.assign(id, record->noise);

@@ -78,7 +78,7 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
         changed.parent = new_parent;
         changed.pose = pose;
         note_change(id, false);
-        if (joint.type != JointType::fixed) set_joint(root, std::move(joint));
+        if (joint.type != JointType::fixed || !joint.is_stated) set_joint(root, std::move(joint));
     });
 }
 
@@ -111,7 +111,13 @@ void SceneEdit::reparent(std::string_view frame, std::string_view parent, const 
     const FrameRecord& moving = record(frame);  // of two that are not there, the first is named
     const FrameId id = moving.id;
     move(moving, record(parent), pose);
+    state_motion(id);
     put_noise(id, std::move(noise));
+}
+
+// An edge with a joint, or one that a grasp makes, has a motion.
+void SceneEdit::state_motion(FrameId frame) {
+    if (!record(frame).is_stated) own(frame).is_stated = true;
 }
 
 void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q,
@@ -121,7 +127,7 @@ void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view p
     const FrameId id = moving.id;
     if (moving.parent == target.id) {
         if (slip) add_noise(frame, *slip);
-        return;
+        return state_motion(id);
     }
     if (scene_.is_ancestor(moving.id, target.id)) return move(moving, target, moving.pose);  // which refuses
     Pose parent_from_frame = scene_.pose(frame, parent, q);
@@ -129,11 +135,15 @@ void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view p
         parent_from_frame =
             parent_from_frame *
             joint_motion(moving.joint_type, moving.joint->axis, scene_.joint_value(moving, q)).inverse();
-    if (!scene_.has_noise() && !slip) return move(moving, target, parent_from_frame);
+    if (!scene_.has_noise() && !slip) {
+        move(moving, target, parent_from_frame);
+        return state_motion(id);
+    }
     NoiseSum error = path_noise(scene_, target, moving, q);
     if (slip) error.add(*slip, [](const Vector6& column) { return column; });
     Ref<const EdgeNoise> noise = error.edge();
     move(moving, target, parent_from_frame);
+    state_motion(id);
     put_noise(id, std::move(noise));
 }
 
@@ -144,7 +154,8 @@ void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) 
 }
 
 static bool has_joint(const FrameRecord& frame, const Joint& joint) {
-    return joint.type == frame.joint_type && (!frame.joint || *frame.joint == joint);
+    return joint.type == frame.joint_type && joint.is_stated == frame.is_stated &&
+           (!frame.joint || *frame.joint == joint);
 }
 
 static bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {
@@ -198,16 +209,19 @@ void SceneEdit::set_joint(std::string_view frame, Joint joint) {
     if (joint.type != JointType::fixed && record(old.parent).body == old.body) throw refusals::joint_inside_body(frame);
     if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
     joint.check();
+    if (record(old.parent).body == old.body) joint.is_stated = true;  // frames of one body do not move
     if (has_joint(old, joint)) return;
     const bool leaves = old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name);
     if (leaves) require_no_followers({old.id});
     const FrameId id = old.id;
     const JointType type = joint.type;
+    const bool is_stated = joint.is_stated;
     const Ref<const Joint> checked = checked_joint(std::move(joint), id, old.name->text);
     const bool same_motion = moves_as(old, type, checked.get());
     if (leaves) drop_joint(old);
     FrameRecord& changed = own(id);
     changed.joint_type = type;
+    changed.is_stated = is_stated;
     changed.joint = checked;
     if (checked) put_joint(id, checked);
     if (!same_motion) note_change(id, true);
@@ -234,13 +248,14 @@ namespace {
 struct TurnedEdge {
     FrameId child, parent;
     JointType type;
+    bool is_stated;
     Pose pose;  // of the old parent relative to the old child
     Ref<const EdgeNoise> noise;
     Ref<const StampedPoses> stamps;
 };
 
 TurnedEdge turned(const FrameRecord& edge) {
-    TurnedEdge made{edge.id, edge.parent, edge.joint_type, edge.pose.inverse(), nullptr, nullptr};
+    TurnedEdge made{edge.id, edge.parent, edge.joint_type, edge.is_stated, edge.pose.inverse(), nullptr, nullptr};
     if (edge.noise) {  // P exp(xi) turned round is exp(-xi) P^-1 = P^-1 exp(-Ad(P) xi)
         NoiseSum sum;
         sum.add(*edge.noise, [&](const Vector6& xi) { return negative(carried_up(xi, edge.pose)); });
@@ -286,12 +301,14 @@ void SceneEdit::make_root(std::string_view name) {
         root.parent = no_frame;
         root.pose = Pose{};
         root.joint_type = JointType::fixed;
+        root.is_stated = true;
         note_change(root.id, false);
         for (const TurnedEdge& edge : edges) {
             FrameRecord& changed = own(edge.parent);
             changed.parent = edge.child;
             changed.pose = edge.pose;
             changed.joint_type = edge.type;
+            changed.is_stated = edge.is_stated;
             if (edge.stamps) change_details(changed, [&](FrameDetails& details) { details.stamps = edge.stamps; });
             note_change(edge.parent, false);
             put_noise(edge.parent, edge.noise);

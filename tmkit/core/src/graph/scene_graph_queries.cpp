@@ -32,6 +32,7 @@ FrameSpecification SceneGraph::specification(std::string_view name) const {
     made.pose = frame.pose;
     if (frame.joint) made.joint = *frame.joint;
     made.joint.type = frame.joint_type;
+    made.joint.is_stated = frame.is_stated;
     made.body = body(frame.body).name->text;
     if (frame.details) {
         made.classes = frame.details->classes;
@@ -253,9 +254,9 @@ Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
 
 bool FrameSpecification::same_content(const FrameSpecification& o) const {
     return name == o.name && parent == o.parent && pose == o.pose && joint.type == o.joint.type &&
-           (!is_actuated(joint.type) || joint == o.joint) && body == o.body && classes == o.classes &&
-           shapes == o.shapes && inertia == o.inertia && attributes == o.attributes && twist == o.twist &&
-           same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
+           joint.is_stated == o.joint.is_stated && (!is_actuated(joint.type) || joint == o.joint) && body == o.body &&
+           classes == o.classes && shapes == o.shapes && inertia == o.inertia && attributes == o.attributes &&
+           twist == o.twist && same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
 }
 
 }  // namespace tmkit

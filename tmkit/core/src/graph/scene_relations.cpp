@@ -46,7 +46,7 @@ void list_crossed_edges(const auto& view, auto& edges, auto root) {
 void add_pose_steps(const auto& view, auto& ways, auto root, auto body, bool with_qd) {
     rules::climb(view, rules::top_in_tree(view, body, root), [&](auto frame) {
         const auto parent = view.parent(frame);
-        if (parent != view.none && view.body(parent) != view.body(frame) &&
+        if (parent != view.none && view.body(parent) != view.body(frame) && view.is_stated(frame) &&
             (with_qd || view.joint_type(frame) == JointType::fixed) && enters(ways.edges, frame))
             ways.steps.push_back({frame, view.body(frame), view.body(parent), false});
         return true;
@@ -67,6 +67,25 @@ bool find_way(const auto& view, auto& ways, auto root, auto from, auto to, bool 
         for (const auto body : {ways.steps[i].body, ways.steps[i].reference})
             add_pose_steps(view, ways, root, body, with_qd);
     return rules::reaches(ways, from, to);
+}
+
+// See scene_relations.hpp; `edges` is scratch.
+auto unstated_edge(const auto& view, auto& edges, auto a, auto b) {
+    edges.clear();
+    list_crossed_edges(view, edges, rules::root_of(view, a));
+    auto found = view.none;
+    bool is_crossed = false;
+    const auto visit = [&](auto at) {
+        const bool is_told = std::binary_search(edges.begin(), edges.end(), at, std::less<>());
+        is_crossed |= is_told;
+        if (found == view.none && !is_told && !view.is_stated(at)) found = at;
+    };
+    rules::each_between(view, a, b, visit);
+    if (!is_crossed) return found;
+    view.each_twist([&](auto head, auto) {
+        if (rules::root_of(view, head) == rules::root_of(view, a)) rules::each_between(view, a, head, visit);
+    });
+    return found;
 }
 
 // The pose of a frame, or of none, in the axes.
@@ -122,7 +141,7 @@ std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, c
         const auto frame = below(way.edge(up, i));
         const JointType type = view.joint_type(frame);
         const bool by_twist = with_twists && is_along_edge(view, frame, view.twist_reference(frame));
-        if (!by_twist && !qd && type != JointType::fixed) return std::nullopt;
+        if (!by_twist && (!view.is_stated(frame) || (!qd && type != JointType::fixed))) return std::nullopt;
         if (!by_twist && !motion.by_poses) motion.by_poses = view.body(view.parent(frame)) != view.body(frame);
         const JointRule rule = rule_of(view, frame);
         const Pose edge = is_actuated(type) ? view.edge(frame, rule) : view.pose(frame);
@@ -243,6 +262,17 @@ std::vector<std::string> edges_of_twists(const SceneGraph& scene, std::string_vi
     return names;
 }
 
+const FrameRecord* unstated_edge(const SceneGraph& scene, const FrameRecord& a, const FrameRecord& b) {
+    std::vector<const FrameRecord*> edges;
+    const GraphView view(scene);
+    if (rules::root_of(view, &a) != rules::root_of(view, &b)) return nullptr;
+    return unstated_edge(view, edges, &a, &b);
+}
+
+void require_stated_motion(const SceneGraph& scene, const FrameRecord& a, const FrameRecord& b) {
+    if (const FrameRecord* edge = unstated_edge(scene, a, b)) throw rules::unknown_motion(GraphView(scene), edge);
+}
+
 Vector6 SceneArrays::related_twist(std::string_view frame, std::optional<std::string_view> reference,
                                    std::optional<std::string_view> point, std::optional<std::string_view> axes,
                                    const Configuration& q, const Configuration& qd) {
@@ -257,6 +287,9 @@ Vector6 SceneArrays::related_twist(std::string_view frame, std::optional<std::st
     const double* velocities = !qd ? nullptr : qd->empty() ? &none_moves : qd->data();
     const auto twist =
         twist_between(view, at, body_[moving], body_[still], turned, velocities, body_ways_, nullptr, false);
+    if (!twist && rules::root_of(view, moving) == rules::root_of(view, still))
+        if (const Slot edge = unstated_edge(view, body_ways_.edges, moving, still); edge != none)
+            throw rules::unknown_motion(view, edge);
     if (!twist)
         throw refusals::scene(
             "nothing says how frame '{}' moves relative to '{}': no twist edges, fixed edges or, "

@@ -2,7 +2,7 @@
 // records, and for its arrays, which mean them by slots. So both refuse the same, in the same words.
 //
 // A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and `no_body`, and of a frame
-// its parent, body, id, name, joint_type, pose, has_stamps, leader (the frame whose joint its joint mimics),
+// its parent, body, id, name, joint_type, is_stated, pose, has_stamps, leader (the frame whose joint its joint mimics),
 // joint_numbers, twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
 // observation); find_top (the first topmost frame of a body for which a test holds), each_below (the subtree, parents
 // first), each_twist (frame and reference, ascending by ids), relative (a pose along fixed edges), frame_with (an id)
@@ -41,6 +41,7 @@ public:
     std::string_view name(Frame frame) const { return frame->name->text; }
     std::string_view body_name(Body body) const { return scene_.body(body).name->text; }
     JointType joint_type(Frame frame) const { return frame->joint_type; }
+    bool is_stated(Frame frame) const { return frame->is_stated; }
     const Pose& pose(Frame frame) const { return frame->pose; }
     bool has_stamps(Frame frame) const { return frame->details && frame->details->stamps; }
     Frame leader(Frame frame) const {
@@ -387,6 +388,11 @@ void each_told_way(const auto& view, auto root, auto&& visit) {
     });
 }
 
+// An edge of poses whose motion nothing states.
+Error unknown_motion(const auto& view, auto edge) {
+    return refusals::unknown_motion(view.name(edge), view.name(view.parent(edge)));
+}
+
 // See SceneGraph::require_no_twist_on_way.
 void check_no_twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
     auto found = view.none;
@@ -403,6 +409,13 @@ void check_no_twist_on_way(const auto& view, auto target, auto reference, bool u
     if (found != view.none)
         throw refusals::twist_left_out(view.name(target), view.name(reference), view.name(found),
                                        view.body_name(view.twist_reference(found)), unstamped);
+}
+
+// Every edge of poses between two frames must have stamped poses, or a stated motion.
+void check_stamped_or_stated(const auto& view, auto target, auto reference) {
+    each_between(view, target, reference, [&](auto at) {
+        if (!view.is_stated(at) && !view.has_stamps(at)) throw unknown_motion(view, at);
+    });
 }
 
 // --- moves -----------------------------------------------------------------------------------------------------------

@@ -262,6 +262,7 @@ Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view 
     const Pose before = pose(target, reference, q, {first, policy}),
                after = pose(target, reference, q, {second, policy});
     require_no_twist_on_way(target, reference, true);
+    rules::check_stamped_or_stated(GraphView(*this), &record(target), &record(reference));
     return twist_between(before, after, second - first);
 }
 

@@ -42,7 +42,8 @@ void Joint::check() {
 }
 
 bool Joint::operator==(const Joint& o) const {
-    return type == o.type && name == o.name && axis == o.axis && mimic == o.mimic && numbers() == o.numbers();
+    return type == o.type && is_stated == o.is_stated && name == o.name && axis == o.axis && mimic == o.mimic &&
+           numbers() == o.numbers();
 }
 
 bool Joint::moves_like(const Joint& o) const {

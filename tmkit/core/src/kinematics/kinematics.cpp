@@ -50,8 +50,10 @@ Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, st
     const double none = 0.0;  // without joints there are velocities, too: of free edges, which do not move
     const double* qd = qd_.empty() ? &none : qd_.data();
     const auto twist = related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
-    if (!twist) scene_.require_no_twist_on_way(frame, reference);  // throws with the reason
-    return *twist;
+    if (twist) return *twist;
+    require_stated_motion(scene_, moving, still);
+    scene_.require_no_twist_on_way(frame, reference);
+    throw Error(ErrorKind::scene, "nothing states how frame '{}' moves relative to '{}'", frame, reference);
 }
 
 // --- layouts ---------------------------------------------------------------------------------------------------------
