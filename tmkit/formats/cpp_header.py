@@ -122,6 +122,8 @@ class _Header:
 
 
 def _joint(joint: Joint) -> Iterator[str]:
+    if not joint.is_stated:
+        yield "is_stated = false"
     if joint.type == "fixed":
         return
     yield f"type = JointType::{joint.type}"

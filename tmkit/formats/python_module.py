@@ -27,7 +27,7 @@ from tmkit._support.output import write_files
 from tmkit.errors import SceneError
 from tmkit.formats.cpp_header import cpp_of_scene
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
-from tmkit.graph import AttachedShape, EdgeNoise, Inertia, Joint, NoiseSource, SceneGraph, Shape, StampedPoses
+from tmkit.graph import AttachedShape, EdgeNoise, Fixed, Inertia, Joint, NoiseSource, SceneGraph, Shape, StampedPoses
 from tmkit.graph.attributes import attribute_text
 from tmkit.graph.traversal import Stamped, stamped_attributes
 from tmkit.spatial import Pose
@@ -154,7 +154,7 @@ class _Module:
         words = [repr(name), repr(frame.parent)]
         if frame.pose != Pose.identity():
             words.append(f"pose={self.pose(frame.pose)}")
-        if frame.joint.type != "fixed":
+        if frame.joint != Fixed():
             words.append(f"joint={self.joint(frame.joint)}")
         if frame.body != name or self.bodies[frame.body] > 1:
             words.append(f"body={frame.body!r}")
@@ -185,7 +185,7 @@ class _Module:
 
     def joint(self, joint: Joint) -> str:
         if not joint.is_actuated:
-            return self.call(joint.type.capitalize())
+            return self.call(joint.type.capitalize() if joint.is_stated else "Unstated")
         default = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
         words = [_list(joint.axis)]
         for key in _LIMITS:

@@ -123,7 +123,7 @@ class DifferenceWriter:
         inertia, twist, stamps, noise = frame.inertia, frame.twist, frame.stamps, frame.noise
         more = [
             None if body == name else body,
-            None if joint.type == "fixed" else _joint_state(joint),
+            None if joint == graph.Fixed() else _joint_state(joint),
             frame.classes,
             [self._attached(part) for part in frame.shapes],
             inertia and (inertia.mass, _bytes(inertia.center), _bytes(inertia.matrix)),

@@ -22,7 +22,7 @@ from tmkit import graph
 from tmkit._support.source_location import reported
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.build import mesh_in_pieces
-from tmkit.formats.spec.parts import PIECES, JointSpec
+from tmkit.formats.spec.parts import JOINTS_WITHOUT_VALUE, PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
@@ -30,7 +30,7 @@ from tmkit.spatial import Pose
 COLLISION_LEVELS = ("box", "hull", "exact")
 _LIMITS = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # null: unlimited
 _DYNAMICS = ("damping", "friction")
-JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
+JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free", "unstated")
 _UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
 _LARGEST = 100_000  # dimensions of a source: tmkit writes no more
 
@@ -109,8 +109,8 @@ def twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
 
 def joint_to_dict(joint: graph.Joint) -> Json:
     """Return a joint as a JSON object."""
-    if joint.type in ("fixed", "free"):
-        return {"type": joint.type}
+    if not joint.is_actuated:
+        return {"type": joint.type if joint.is_stated else "unstated"}
     document: Json = {"axis": numbers_to_list(joint.axis), "mimic": None, "name": joint.name, "type": joint.type}
     for key in (*_LIMITS, *_DYNAMICS):
         value = getattr(joint, key)
@@ -123,9 +123,9 @@ def joint_to_dict(joint: graph.Joint) -> Json:
 def joint_from_dict(node: JsonNode) -> graph.Joint:
     """Return the joint of a JSON object."""
     kind = node.get("type").one_of(JOINT_TYPES)
-    if kind in ("fixed", "free"):
+    if kind in JOINTS_WITHOUT_VALUE:
         node.only("type")
-        return graph.Fixed() if kind == "fixed" else graph.Free()
+        return joint_of(JointSpec(kind))
     node.only("axis", "mimic", "name", "type", *_LIMITS, *_DYNAMICS)
     rule = node.get("mimic")
     mimic = None

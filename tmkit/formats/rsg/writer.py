@@ -17,7 +17,7 @@ from typing import Any
 from tmkit.formats.json.frames import SourceList, attributes_to_dict, frame_to_dict, numbers_to_list
 from tmkit.formats.json.shapes import shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.graph import AttachedShape, FrameSpecification, Group, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Group, SceneGraph, Shape
 from tmkit.spatial import Pose
 
 _SIZES = {
@@ -69,7 +69,7 @@ class _Writer:
     def frame(self, frame: FrameSpecification) -> Iterator[str]:
         name = frame.name
         children = [child for child in self.scene.children(name) if child not in self.in_groups]
-        has_motion = frame.pose != Pose.identity() or frame.joint.type != "fixed" or frame.stamps is not None
+        has_motion = frame.pose != Pose.identity() or frame.joint != Fixed() or frame.stamps is not None
         is_leaf = not (has_motion or frame.noise is not None or self.scene.children(name) or self.below[name])
         kind = "Group" if frame.parent is None else "Transform" if not is_leaf else "GeometricNode"
         kind = "Node" if kind == "GeometricNode" and not frame.shapes else kind
@@ -81,7 +81,7 @@ class _Writer:
             yield f"  body {_json(frame.body)}"
         yield from (f"  child {_name(child)}" for child in children)
         yield from (f"  child {_name(self.nodes[group])}" for group in self.below[name])
-        if frame.joint.type != "fixed":
+        if frame.joint != Fixed():
             yield f"  joint {_json(document['joint'])}"
         for key in ("inertia", "twist", "noise"):
             if document.get(key) is not None:

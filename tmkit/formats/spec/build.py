@@ -27,7 +27,16 @@ from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.solids import frustum, united_inertia
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
-from tmkit.formats.spec.parts import PIECES, GeometrySpec, InertiaSpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
+from tmkit.formats.spec.parts import (
+    JOINTS_WITHOUT_VALUE,
+    PIECES,
+    GeometrySpec,
+    InertiaSpec,
+    MeshSpec,
+    PoseSpec,
+    PrimitiveSpec,
+    Quadruple,
+)
 from tmkit.formats.spec.values import joint_of, pose_of, primitive, zero_pose_of
 from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape, add_fact
 from tmkit.graph.traversal import stamped_attributes
@@ -138,7 +147,7 @@ def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
     """Refuse two joints of one name."""
     places: dict[str, SourceLocation] = {}
     for spec in frames:
-        if spec.joint.type in ("fixed", "free"):
+        if spec.joint.type in JOINTS_WITHOUT_VALUE:
             continue
         name, place = spec.joint.name or spec.name, spec.joint.place or spec.place
         if name in places:
@@ -317,7 +326,7 @@ def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
     """Tie every mimic joint to its leader, now that all joints are there."""
     leaders = {
-        spec.joint.name or spec.name: spec for spec in frames.values() if spec.joint.type not in ("fixed", "free")
+        spec.joint.name or spec.name: spec for spec in frames.values() if spec.joint.type not in JOINTS_WITHOUT_VALUE
     }
     for spec in frames.values():
         mimic = spec.joint.mimic

@@ -34,11 +34,15 @@ class MimicSpec:
     place: SourceLocation
 
 
+JOINTS_WITHOUT_VALUE = ("fixed", "free", "unstated")
+"""Types of joints without an entry in the configuration; ``unstated`` is a pose whose motion is unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class JointSpec:
     """How a frame moves relative to its parent."""
 
-    type: str = "fixed"  # fixed, revolute, continuous, prismatic or free
+    type: str = "fixed"  # one of those above, revolute, continuous or prismatic
     name: str = ""  # empty means the name of the frame
     axis: Triple = (0.0, 0.0, 1.0)  # in the frame itself; not yet normalised
     lower: float = -math.inf  # radians or metres, -inf when unlimited; likewise upper

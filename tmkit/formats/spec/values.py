@@ -19,7 +19,15 @@ import numpy as np
 from tmkit import graph
 from tmkit._support.source_location import SourceLocation
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, SceneSpecification
-from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MeshSpec, MimicSpec, PoseSpec
+from tmkit.formats.spec.parts import (
+    JOINTS_WITHOUT_VALUE,
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MeshSpec,
+    MimicSpec,
+    PoseSpec,
+)
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose
 
@@ -39,8 +47,8 @@ def spec_of_pose(pose: Pose) -> PoseSpec:
 
 def joint_of(spec: JointSpec, *, mimic: graph.Mimic | None = None) -> graph.Joint:
     """Return the core's joint."""
-    if spec.type in ("fixed", "free"):
-        return graph.Fixed() if spec.type == "fixed" else graph.Free()
+    if spec.type in JOINTS_WITHOUT_VALUE:
+        return {"fixed": graph.Fixed, "free": graph.Free, "unstated": graph.Unstated}[spec.type]()
     same: dict[str, Any] = {key: getattr(spec, key) for key in ("name", "velocity", "effort", "damping", "friction")}
     if spec.type == "continuous":
         return graph.Continuous(spec.axis, mimic=mimic, **same)
@@ -126,7 +134,7 @@ def specification_of_scene(scene: graph.SceneGraph, *, path: str) -> SceneSpecif
 def spec_of_joint(joint: graph.Joint, place: SourceLocation) -> JointSpec:
     """Return the specification of a joint; ``place`` is for messages."""
     if not joint.is_actuated:
-        return JointSpec(type=joint.type, place=place)
+        return JointSpec(type=joint.type if joint.is_stated else "unstated", place=place)
     x, y, z = (float(value) for value in joint.axis)
     rule = joint.mimic
     mimic = MimicSpec(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None
