@@ -377,10 +377,11 @@ def test_another_root_moves_nothing(seed: int) -> None:
 
 
 def two_trees() -> tuple[SceneGraph, dict[str, str]]:
-    """Return four bodies, A and B in one tree, C and D in another."""
+    """Return four bodies: A and B joined rigidly in one tree, C and D in another."""
     bodies = {name: name.upper() for name in "abcd"}
     scene = add_fact(scattered(bodies), pose_fact("b", "a", Pose([1, 0, 0]), bodies))
-    return add_fact(scene, pose_fact("d", "c", Pose([0, 1, 0]), bodies)), bodies
+    scene = add_fact(scene, pose_fact("d", "c", Pose([0, 1, 0]), bodies))
+    return scene.set_joint("b", Fixed()).set_joint("d", Fixed()), bodies
 
 
 def test_twists_by_way_of_another_tree_are_refused_until_it_is_joined() -> None:

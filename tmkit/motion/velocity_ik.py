@@ -24,6 +24,7 @@ from tmkit._core import SceneGraph
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
 from tmkit.graph import twist as twist_of
+from tmkit.graph.semantic_edges.queries import require_stated_motion
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.spatial.plain import plain_numbers
 
@@ -98,6 +99,7 @@ def twist_jacobian(
     Raises:
         UnknownNameError: no such frame or joint.
         DisconnectedError: the frames are in different trees.
+        SemanticError: the motion of an edge between the frames is not stated.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
     point, turned = frame if at is None else at, reference if axes is None else axes
@@ -105,6 +107,7 @@ def twist_jacobian(
     for other in (reference, point):
         if scene.root(other) != scene.root(frame):
             raise DisconnectedError(f"no poses join '{other}' to '{frame}'", frame=frame, relative_to=other)
+    require_stated_motion(scene, frame, reference, "twist_jacobian")
     state = scene.at(q)
     rows = [
         state.jacobian(on, point=state.pose(point, relative_to=on).translation, axes=turned)
@@ -137,6 +140,7 @@ def velocity_ik(
     Raises:
         UnknownNameError: a frame, body or joint that is not there.
         DisconnectedError: the bodies have no frames that poses join to the point.
+        SemanticError: the motion of an edge between the bodies is not stated.
         ConfigurationError: a time that is not positive.
     """
     if dt is not None and not dt > 0.0:

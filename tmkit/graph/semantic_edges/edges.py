@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit import relations as rel
-from tmkit._core import Fixed, Joint, SceneGraph
+from tmkit._core import Joint, SceneGraph, Unstated
 from tmkit.errors import CycleError, SceneError, UnknownNameError
 from tmkit.graph.semantic_edges.queries import (
     OnConflict,
@@ -35,18 +35,21 @@ def add_pose(
     scene: SceneGraph,
     pose: rel.SemanticPose,
     *,
-    joint: Joint = Fixed(),  # noqa: B008 - a value
+    joint: Joint | None = None,
     q: ArrayLike | None = None,
     on_conflict: OnConflict = "refuse",
 ) -> SceneGraph:
     """Return the scene with the pose of one frame relative to another as an edge.
 
-    The frame must be the root of its tree, or a child of the same reference frame, whose pose is changed.
+    The frame must be the root of its tree, or a child of the same reference frame, whose pose is changed. A pose
+    between two bodies does not state how they move: queries of motion across the new edge raise an error until a twist
+    or a joint states it.
 
     Args:
         scene: the scene, which has both frames on the bodies that the pose names.
         pose: the pose, with its covariance; if not that of a frame relative to one, converted by poses of the scene.
-        joint: how the frame moves relative to its reference, at value 0 in this pose.
+        joint: how the frame moves relative to its reference, at value 0 in this pose; ``Fixed()`` if it does not move.
+            If omitted, a new edge between two bodies has no stated motion, and an existing edge keeps its own.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether the inverse of a refused pose is tried.
 
@@ -66,14 +69,14 @@ def add_pose(
         if on_conflict != "invert":
             raise
     frame, turned = between.coord.ori, between.inverse2()
-    if joint.type != "fixed":
+    if joint is not None and joint.type != "fixed":
         message = f"a pose with a joint cannot be inverted: frame '{frame}' has a parent already"
         raise SceneError(message, frame=frame)
     return _with_relation(scene, turned, joint)
 
 
 def update_pose(scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
-    """Return the scene in which the edge between two frames has another pose.
+    """Return the scene in which the edge between two frames has another pose, and moves as before.
 
     Args:
         scene: the scene.
@@ -93,10 +96,10 @@ def update_pose(scene: SceneGraph, pose: rel.SemanticPose, *, q: ArrayLike | Non
     if scene.parent(frame) != reference:
         message = f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it with add_pose"
         raise SceneError(message, frame=frame)
-    return _with_relation(scene, between, Fixed())
+    return _with_relation(scene, between, None)
 
 
-def _with_relation(scene: SceneGraph, between: rel.SemanticPose, joint: Joint) -> SceneGraph:
+def _with_relation(scene: SceneGraph, between: rel.SemanticPose, joint: Joint | None) -> SceneGraph:
     """Return the scene with the pose between two frames as an edge, and its covariance."""
     frame = between.coord.ori
     pose = Pose.from_rotation_matrix(*between.numbers)
@@ -104,13 +107,14 @@ def _with_relation(scene: SceneGraph, between: rel.SemanticPose, joint: Joint) -
     return made if between.covariance is None else made.set_covariance(frame, between.covariance)
 
 
-def _with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint) -> SceneGraph:
-    """Return the scene with a pose edge; the pose is that at joint value 0."""
+def _with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint | None) -> SceneGraph:
+    """Return the scene with a pose edge; the pose is that at joint value 0. Without a joint no motion is stated."""
     if frame == reference:
         raise CycleError(f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1")
     if scene.parent(frame) == reference:
-        return scene.set_pose(frame, pose)
-    return scene.attach(frame, reference, pose=pose, joint=joint)
+        made = scene.set_pose(frame, pose)
+        return made if joint is None else made.set_joint(frame, joint)
+    return scene.attach(frame, reference, pose=pose, joint=Unstated() if joint is None else joint)
 
 
 def pose_between_frames(scene: SceneGraph, pose: rel.SemanticPose, q: ArrayLike | None) -> rel.SemanticPose:
@@ -160,6 +164,8 @@ def add_edge(
 ) -> SceneGraph:
     """Return the scene with an edge between two nodes of any kind, where there may be one.
 
+    The motion of a new pose edge between two bodies is not stated, as for :func:`add_pose`.
+
     Args:
         scene: the scene.
         kind: ``pose`` or ``twist``.
@@ -190,7 +196,7 @@ def add_edge(
     if isinstance(value, Pose):
         if kind == "twist":
             raise refusal("add_edge(twist)", "a twist edge holds six numbers", repr(value))
-        return _with_pose_edge(scene, head.name, tail.name, value, Fixed())
+        return _with_pose_edge(scene, head.name, tail.name, value, None)
     if kind == "pose":
         raise refusal("add_edge(pose)", "a pose edge holds a pose", repr(value)[:80])
     return scene.set_twist(head.name, value, relative_to_body=tail.name)

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, Measurement, SceneGraph, innovation, path_noise
+from tmkit._core import EdgeNoise, Measurement, SceneGraph, Unstated, innovation, path_noise
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph.observation_frames import (
     CLASS,
@@ -52,6 +52,8 @@ def add_fact(
     known: Literal["observe", "fuse"] = "observe", stamp: float | None = None, tags: Iterable[str] = (),
 ) -> SceneGraph:  # fmt: skip
     """Return the scene in which a fact holds, between any two frames and in any order of facts.
+
+    A pose between two bodies does not state how they move, as for :func:`add_pose`.
 
     O(depth log n), and O(log n) for each observation in the scene; where edges are reversed, that many edits more.
 
@@ -143,7 +145,7 @@ def _of_new_root(scene: SceneGraph, fact: Any) -> SceneGraph | None:
     if scene.parent(frame) is not None or scene.body(frame) != body or scene.body(reference) != ref_body:
         return None
     try:
-        return scene.attach(frame, reference, pose=fact._value)
+        return scene.attach(frame, reference, pose=fact._value, joint=Unstated())
     except SceneError:
         return None
 

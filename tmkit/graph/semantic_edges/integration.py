@@ -9,7 +9,7 @@ integrate(scene, dt), dt)`` has the twists of ``scene``. Errors go along, source
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from tmkit._core import EdgeNoise, Joint, SceneGraph, path_noise, twist_noise
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
-from tmkit.graph.semantic_edges.queries import frame_on
+from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, frame_on, unknown_motion
 from tmkit.graph.semantic_edges.twists import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord
 from tmkit.relations.representation import elapsed, seconds
@@ -38,9 +38,9 @@ def integrate(
     """Return the scene after a time in which every body moves by its twist, constantly, and joints at their speed.
 
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
-    it. What has no twist relative to its parent goes along with that. Where a twist edge leads over a joint, the joint
-    moves as the twist says; other joints move as ``qd`` says. Of an edge that several of these move, each acts by
-    itself: twists stay constant in their own frames. O(k t depth) for k such edges and t twist edges.
+    it. A frame on a fixed or free edge without a twist goes along with its parent. Where a twist edge leads over a
+    joint, the joint moves as the twist says; other joints move as ``qd`` says. Of an edge that several of these move,
+    each acts by itself: twists stay constant in their own frames. O(k t depth) for k such edges and t twist edges.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
     and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
@@ -54,7 +54,7 @@ def integrate(
 
     Raises:
         SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known;
-            or it is none that the joint in its way can have.
+            or it is none that the joint in its way can have; or the motion of an edge is not stated.
         ConfigurationError: a joint is in the way and q is omitted; only one of q and qd is passed; or a wrong length.
     """
     dt = seconds(dt)
@@ -62,9 +62,11 @@ def integrate(
         raise ConfigurationError("integrate takes both q and qd, or neither")
     after = None if q is None else joint_values(scene, q, "q")
     rates = None if qd is None else np.array(joint_values(scene, qd, "qd"))
+    told = moving_edges(scene)
+    _require_stated_edges(scene, told)
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}
-    for frame, body, reference in _edges_between_bodies(scene, sorted(moving_edges(scene), key=scene.frame_id)):
+    for frame, body, reference in _edges_between_bodies(scene, sorted(told, key=scene.frame_id)):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
             twist, error = uncertain_twist(scene, coord, q=after, qd=rates)
@@ -133,6 +135,14 @@ def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
         rule = f"the twist of frame '{frame}' is one of its joint '{joint.name}'"
         raise refusal("integrate", rule, f"it is {twist.round(9).tolist()}")
     return velocity
+
+
+def _require_stated_edges(scene: Any, told: set[str]) -> None:
+    """Refuse edges over which no twist edge leads and whose motion is not stated."""
+    for edge in scene._unstated_edges():
+        if edge not in told:
+            rule = "the motion of every edge is stated"
+            raise refusal("integrate", rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR)
 
 
 def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:

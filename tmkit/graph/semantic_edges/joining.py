@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, FrameDifference, FrameSpecification, SceneDifference, SceneGraph
+from tmkit._core import EdgeNoise, FrameDifference, FrameSpecification, Joint, SceneDifference, SceneGraph, Unstated
 from tmkit.errors import SceneError
 from tmkit.graph.observation_frames import CLASS, Kind, add_observation
 from tmkit.graph.traversal import joints_between, stamped_attributes
@@ -31,12 +31,13 @@ class Told(NamedTuple):
     error: NDArray[np.float64] | None = None  # (6, 6) in the axes of the frame; zeros in the part that is not said
     stamp: float | None = None
     tags: tuple[str, ...] = ()
+    joint: Joint = Unstated()  # of the edge that the pose makes
 
     def reversed(self) -> Told:
         """Return a pose as that of the reference relative to the frame."""
         turned = adjoint(self.pose)
         error = None if self.error is None else turned @ self.error @ turned.T
-        return Told(self.reference, self.frame, self.pose.inverse(), error=error)
+        return Told(self.reference, self.frame, self.pose.inverse(), error=error, joint=self.joint)
 
 
 def observed(scene: SceneGraph, told: Told) -> SceneGraph:
@@ -93,7 +94,7 @@ def _edge_from_fact(scene: SceneGraph, told: Told, hung: Told, top: str, q: Arra
 def _hung(scene: SceneGraph, told: Told) -> tuple[SceneGraph, str]:
     """Return the joined scene, and the frame that hangs by the new edge."""
     if scene.parent(told.frame) is None:
-        return scene.attach(told.frame, told.reference, pose=told.pose), told.frame
+        return scene.attach(told.frame, told.reference, pose=told.pose, joint=told.joint), told.frame
     ways = [told, told.reversed()]
     ways.sort(key=lambda way: (not _is_on_body_of_root(scene, way.frame), len(scene.ancestors(way.frame))))
     blocked = []
@@ -101,10 +102,11 @@ def _hung(scene: SceneGraph, told: Told) -> tuple[SceneGraph, str]:
         root = scene.root(way.frame)
         if _is_on_body_of_root(scene, way.frame):
             inside = scene.pose(root, relative_to=way.frame)
-            return scene.attach(root, way.reference, pose=way.pose @ inside), root
+            return scene.attach(root, way.reference, pose=way.pose @ inside, joint=told.joint), root
         joints = joints_between(scene, root, way.frame)
         if not joints:
-            return scene.make_root(way.frame).attach(way.frame, way.reference, pose=way.pose), way.frame
+            turned = scene.make_root(way.frame)
+            return turned.attach(way.frame, way.reference, pose=way.pose, joint=told.joint), way.frame
         blocked.append(f"joint '{joints[-1]}' is above '{way.frame}'")
     message = f"the trees of '{told.frame}' and '{told.reference}' cannot be hung together there"
     raise SceneError(f"{message}: {' and '.join(blocked)}", frame=told.frame)
@@ -127,7 +129,8 @@ def _inside(scene: SceneGraph, told: Told, q: ArrayLike | None, refusal: SceneEr
             if above not in way or scene.body(name) == scene.body(above) or joints_between(scene, name, above):
                 continue
             spread = scene.edge_covariance(name)
-            again = Told(name, above, scene.local_pose(name), error=spread if spread.any() else None)
+            error, joint = spread if spread.any() else None, scene.joint(name)
+            again = Told(name, above, scene.local_pose(name), error=error, joint=joint)
             return joined(joined(cut(scene, name), told, q), again, q, is_kept=False)
 
     def implied(body: str) -> Pose:

@@ -85,9 +85,30 @@ def unjoined(scene: SceneGraph, coord: Any, error: DisconnectedError) -> Semanti
     return SemanticError.of(f"relate({coord!r})", [violation])
 
 
+UNKNOWN_MOTION_REPAIR = (
+    "add a twist with add_twist, or state a joint with set_joint (Fixed() if nothing moves there), or join the frames "
+    "with attach, mount or reparent"
+)
+"""Ways to state the motion of an edge."""
+
+
+def unknown_motion(scene: SceneGraph, edge: str) -> str:
+    """Return the message for the edge above a frame whose motion is not stated."""
+    ends = f"'{edge}' and its parent '{scene.parent(edge)}'"
+    return f"the motion of the edge between {ends} is unknown, since its pose alone does not state it"
+
+
+def require_stated_motion(scene: Any, frame: str, reference: str, operation: str) -> None:
+    """Raise SemanticError if the motion of an edge between two frames of one tree is not stated."""
+    if (edge := scene._unstated_edge(frame, reference)) is not None:
+        rule = f"the motion of every edge between '{frame}' and '{reference}' is stated"
+        raise refusal(operation, rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR)
+
+
 def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
     """Say why the core has no numbers: a name is wrong, or nothing says how one body moves relative to the other."""
     check_names(scene, coord)
+    core: Any = scene
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
@@ -97,6 +118,8 @@ def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
         why, repair = "nor do poses", "join the trees with add_pose, or add a twist with add_twist"
         if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
             why, repair = f"there is one, but poses do not join its frames to '{beside}'", "add them with add_pose"
+    elif (edge := core._unstated_edge(a, b)) is not None:
+        why, repair = unknown_motion(scene, edge), UNKNOWN_MOTION_REPAIR
     elif not edges_of_twists(scene, a).isdisjoint(scene.path(a, b)) and (body := _way_out(scene, beside)):
         why = f"twist edges lead there by way of body '{body}', which no poses join"
         repair = f"join '{body}' with add_pose, or add a twist with add_twist"
@@ -167,7 +190,8 @@ def relate(
             (a rotation vector where the axes are not those of the reference frame), or a six-vector.
         q: (n_joints,) configuration; needed where a joint is on the way.
         qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints
-            move as ``qd`` says, and free edges do not; without it both say nothing. Fixed edges never move.
+            move as ``qd`` says, and free edges do not; without it both say nothing. Fixed edges never move. The motion
+            of an edge that has a pose only, as ``add_pose`` makes it, is unknown.
         stamp: seconds: by stamped poses and histories of joints (:func:`~tmkit.graph.at_stamp`); now if omitted.
         policy, extrapolate: as for :func:`~tmkit.graph.at_stamp`.
 

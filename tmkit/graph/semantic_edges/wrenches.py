@@ -18,7 +18,7 @@ from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.rigid import loose_edge, rigid_frames
-from tmkit.graph.semantic_edges.queries import check_names
+from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, check_names, unknown_motion
 from tmkit.relations.violations import refusal
 from tmkit.spatial.plain import plain_numbers
 
@@ -151,7 +151,9 @@ def transport(
     check_names(scene, rel.WrenchCoord._of(point, body, c.ref_body, to))
     if body != c.body and (loose := loose_edge(scene, c.point, point)) is not None:
         rule = f"body '{body}' of '{point}' moves as one with body '{c.body}', on which the wrench acts"
-        raise refusal(f"transport({c!r})", rule, f"frame '{loose}' is not fixed to its parent")
+        if scene.joint(loose).is_stated:
+            raise refusal(f"transport({c!r})", rule, f"frame '{loose}' is not fixed to its parent")
+        raise refusal(f"transport({c!r})", rule, unknown_motion(scene, loose), repair=UNKNOWN_MOTION_REPAIR)
     made = wrench if body == c.body else wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
     return brought(scene, made, point=point, axes=to, q=q)
 
