@@ -157,7 +157,7 @@ def _near(one: Pose, other: Pose) -> bool:
 
 def _near_joints(one: Joint, other: Joint) -> bool:
     a, b = ([getattr(joint, key) for key in _NUMBERS] for joint in (one, other))
-    same = all(getattr(one, key) == getattr(other, key) for key in ("type", "name", "mimic"))
+    same = all(getattr(one, key) == getattr(other, key) for key in ("type", "is_stated", "name", "mimic"))
     near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(one.axis, other.axis, rtol=0.0, atol=_ROUNDING)
     return same and bool(near)
 

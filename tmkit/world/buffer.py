@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit._core import SceneGraph, StampedPoses, common_stamps
+from tmkit._core import Fixed, SceneGraph, StampedPoses, Unstated, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
 from tmkit.graph.moments import add_joint_values, configuration, driving_joints, joint_history
 from tmkit.spatial import Pose, from_ros_pose
@@ -159,6 +159,7 @@ class Buffer(LiveScene):
             raise InvalidArgumentException(message)
         if is_static:
             scene = scene.set_stamped_poses(child, None).set_pose(child, pose)
+            scene = scene if scene.joint(child).is_stated else scene.set_joint(child, Fixed())
         else:
             try:
                 scene = scene.add_stamped_pose(child, pose, stamp=stamp, capacity=self._capacity, window=self._window)
@@ -172,15 +173,17 @@ class Buffer(LiveScene):
     def _joined(scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool) -> SceneGraph:
         if parent not in scene:
             scene = scene.add_frame(parent, body=parent)
+        joint = Fixed() if is_static else Unstated()  # a transform that may change does not state how
         if child not in scene:
-            return scene.add_frame(child, parent, pose=pose)
+            return scene.add_frame(child, parent, pose=pose, joint=joint)
         if scene.parent(child) is None:
-            return scene.attach(child, parent, pose=pose)
+            return scene.attach(child, parent, pose=pose, joint=joint)
         known = scene.stamped_poses(child)
         if known is not None and len(known) and stamp < known.stamps[-1] and not is_static:
             message = f"frame '{child}' has parent '{scene.parent(child)}' since before {known.stamps[-1]:.9g} s"
             raise StampError(f"{message}, so a pose in '{parent}' at {stamp:.9g} s is too old", frame=child)
-        return scene.reparent(child, parent, pose=pose)
+        made = scene.reparent(child, parent, pose=pose)
+        return made.set_joint(child, joint) if made.joint(child).type == "fixed" else made
 
     def lookup_transform(
         self, target_frame: str, source_frame: str, time: Any = 0, timeout: Any = 0
