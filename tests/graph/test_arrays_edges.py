@@ -32,6 +32,7 @@ from tmkit.graph import (
     SceneGraph,
     Stamped,
     StampedPoses,
+    Unstated,
     diff,
     twist,
     twist_path,
@@ -89,7 +90,7 @@ def _calls(draw: st.DrawFn) -> Call:
     match draw(st.sampled_from(_KINDS)):
         case "add_frame":
             body = draw(st.one_of(st.none(), _bodies))
-            joint = draw(st.sampled_from([Free(), Revolute([0, 0, 1])])) if body is None else Free()
+            joint = draw(st.sampled_from([Free(), Unstated(), Revolute([0, 0, 1])])) if body is None else Free()
             keywords = {"body": body, "pose": draw(_poses)}
             return (
                 "add_frame",
@@ -103,7 +104,7 @@ def _calls(draw: st.DrawFn) -> Call:
         case "reparent":
             return "reparent", (draw(_frames), draw(_frames)), {"pose": draw(_poses)}
         case "attach":
-            joint = draw(st.sampled_from([None, None, Free(), Revolute([0, 1, 0], name="j")]))
+            joint = draw(st.sampled_from([None, Unstated(), Free(), Revolute([0, 1, 0], name="j")]))
             keywords = {"pose": draw(_poses)} | ({} if joint is None else {"joint": joint})
             return "attach", (draw(_frames), draw(_frames)), keywords
         case "set_twist":

@@ -33,6 +33,7 @@ from tmkit.graph import (
     SceneGraph,
     Sphere,
     StampedPoses,
+    Unstated,
 )
 from tmkit.spatial import Pose
 
@@ -684,6 +685,7 @@ def test_values_compare_with_anything() -> None:
         scene.group("things"),
         Pose(),
         Free(),
+        Unstated(),
         Mimic("leader"),
         Inertia(1.0),
         Box([1, 1, 1]),

@@ -35,6 +35,7 @@ from tmkit.graph import (
     Revolute,
     Shape,
     Sphere,
+    Unstated,
 )
 from tmkit.spatial import Pose
 
@@ -414,7 +415,8 @@ def test_still_joints() -> None:
     assert Fixed() == Fixed()
     assert Fixed() != Free()
     assert pickle.loads(pickle.dumps(Free())) == Free()
-    assert len({Fixed(), Free(), Fixed()}) == 2
+    assert pickle.loads(pickle.dumps(Unstated())) == Unstated() != Fixed()
+    assert len({Fixed(), Free(), Fixed(), Unstated()}) == 3
     assert Fixed() != "fixed"
 
 
@@ -422,6 +424,7 @@ def test_texts_of_joints() -> None:
     """A joint's repr says what it is in one line."""
     assert repr(Fixed()) == "Fixed()"
     assert repr(Free()) == "Free()"
+    assert repr(Unstated()) == "Unstated()"
     assert (
         repr(Revolute([0, 0, 2], lower=-1, upper=0.5, name="j")) == "Revolute([0, 0, 1], lower=-1, upper=0.5, name='j')"
     )

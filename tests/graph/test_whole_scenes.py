@@ -21,9 +21,11 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     Sphere,
+    Unstated,
     collapse_fixed_frames,
     common_ancestor,
     diff,
+    is_rigid,
     joints_between,
     moved_frames,
     nodes_with_attributes,
@@ -237,8 +239,8 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
     scene = SceneGraph()
     for number in range(14):
         parent = scene.frame_names[int(rng.integers(len(scene)))]
-        kind = rng.integers(6)
-        joint = Revolute(rng.normal(size=3), lower=-3, upper=3) if kind == 0 else Free() if kind == 1 else Fixed()
+        revolute = Revolute(rng.normal(size=3), lower=-3, upper=3)
+        joint = [revolute, Free(), Unstated(), *[Fixed()] * 4][int(rng.integers(7))]
         pose = Pose.from_rpy(rng.uniform(-0.4, 0.4, 3), rng.uniform(-3, 3, 3))
         shapes = [AttachedShape(Box(rng.uniform(0.05, 0.3, 3)))] if rng.random() < 0.7 else []
         scene = scene.add_frame(f"f{number}", parent, pose=pose, joint=joint, shapes=shapes)
@@ -257,6 +259,7 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
         q = rng.uniform(-3, 3, len(scene.joint_names))
         for name in folded.frame_names:
             assert folded.at(q).pose(name).is_close(scene.at(q).pose(name))
+            assert all(is_rigid(folded, name, f) == is_rigid(scene, name, f) for f in folded.frame_names)
         assert before.is_in_collision(q) == after.is_in_collision(q)
         # One contact is told for a pair of frames, its deepest: of those that were folded together one is left.
         depths = [contact.distance for contact in before.contacts(q)]

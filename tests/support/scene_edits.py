@@ -126,7 +126,8 @@ def _joints(model: SceneModel) -> st.SearchStrategy[JointSpec]:
         st.sampled_from([0.0, 0.25]),
     )
     plain = moving.map(lambda j: j if j.mimic else JointSpec(j.type, j.axis, j.lower, j.upper, j.velocity, j.name))
-    return st.one_of(st.just(JointSpec()), st.just(JointSpec("free")), plain.map(_without_redundant_limits))
+    others = [JointSpec(), JointSpec("free"), JointSpec("unstated")]
+    return st.one_of(st.sampled_from(others), plain.map(_without_redundant_limits))
 
 
 def _without_redundant_limits(joint: JointSpec) -> JointSpec:

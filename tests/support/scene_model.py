@@ -19,7 +19,19 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tmkit.errors import CycleError, DisconnectedError, DuplicateNameError, SceneError, UnknownNameError
-from tmkit.graph import AttachedShape, Continuous, Fixed, Free, Inertia, Joint, Mimic, Prismatic, Revolute, Stamped
+from tmkit.graph import (
+    AttachedShape,
+    Continuous,
+    Fixed,
+    Free,
+    Inertia,
+    Joint,
+    Mimic,
+    Prismatic,
+    Revolute,
+    Stamped,
+    Unstated,
+)
 from tmkit.spatial import Pose
 
 Matrix = NDArray[np.float64]
@@ -83,6 +95,8 @@ class JointSpec:
                 return Fixed()
             case "free":
                 return Free()
+            case "unstated":
+                return Unstated()
             case "continuous":
                 return Continuous(self.axis, velocity=self.velocity, name=self.name, mimic=mimic)
             case _:
@@ -374,8 +388,14 @@ class SceneModel:
         if wrong:
             raise RefusedError(*wrong, *self._joint_errors(joint), SceneError)
         named = replace(joint, name=joint.name or name) if joint.moves else JointSpec(joint.type)
+        named = self._stated(named) if self.frames[parent].body == (body or name) else named
         frame = FrameModel(parent, body or name, named, pose.make(), pose.matrix(), classes, shapes)
         return self._checked(self._with_frame(name, frame))
+
+    @staticmethod
+    def _stated(joint: JointSpec) -> JointSpec:
+        """Return the joint of an edge whose motion is stated: by a grasp, or since its frames are on one body."""
+        return JointSpec() if joint.type == "unstated" else joint
 
     def _joint_errors(self, joint: JointSpec) -> set[type[Exception]]:
         """Return the errors a joint may cause beside others."""
@@ -439,9 +459,13 @@ class SceneModel:
         """Hang a frame under another parent at a pose."""
         self.require(name, parent)
         frame = self.frames[name]
-        if frame.parent is None:
+        return self._moved(name, replace(frame, parent=parent, joint=self._stated(frame.joint)), pose)
+
+    def _moved(self, name: str, frame: FrameModel, pose: PoseSpec) -> SceneModel:
+        """Return the model in which a frame, with its new parent and joint, has a pose."""
+        if self.frames[name].parent is None:
             raise RefusedError(SceneError)
-        moved = replace(frame, parent=parent, pose=pose.make(), matrix=pose.matrix())
+        frame, moved = self.frames[name], replace(frame, pose=pose.make(), matrix=pose.matrix())
         if moved == frame:
             return self
         return self._checked(self._with_frame(name, moved))
@@ -451,7 +475,7 @@ class SceneModel:
         self.require(name, parent)
         frame = self.frames[name]
         if frame.parent == parent:
-            return self
+            return self._with_frame(name, replace(frame, joint=self._stated(frame.joint)))
         if name in self.chain(parent):
             raise RefusedError(CycleError, SceneError)
         if self.root(name) != self.root(parent):
@@ -461,7 +485,9 @@ class SceneModel:
         matrix = self.pose(name, relative_to=parent, q=q)
         if frame.joint.moves:
             matrix = matrix @ np.linalg.inv(frame.joint.motion(self.joint_value(frame.joint.name, q)))
-        return self._checked(self._with_frame(name, replace(frame, parent=parent, matrix=matrix)))
+        return self._checked(
+            self._with_frame(name, replace(frame, parent=parent, joint=self._stated(frame.joint), matrix=matrix))
+        )
 
     def with_exact_pose(self, name: str, pose: Pose) -> SceneModel:
         """Return the model with the core's value of a pose whose matrix was computed here."""
@@ -474,7 +500,7 @@ class SceneModel:
         parent = self.frames[name].parent
         if parent is None:
             raise RefusedError(SceneError)
-        return self.reparent(name, parent, pose=pose)
+        return self._moved(name, self.frames[name], pose)
 
     def set_joint(self, name: str, joint: JointSpec) -> SceneModel:
         """Set a joint; an empty name keeps the old joint's, or takes the frame's."""
@@ -483,6 +509,7 @@ class SceneModel:
         if frame.parent is None:
             raise RefusedError(SceneError)
         named = replace(joint, name=joint.name or frame.joint.name or name) if joint.moves else JointSpec(joint.type)
+        named = self._stated(named) if self.frames[frame.parent].body == frame.body else named
         old = frame.joint.name
         followed = [f for f in self.frames.values() if f.joint.mimic == old and f is not frame] if old else []
         wrong: set[type[Exception]] = {SceneError} if followed and named.name != old else set()
