@@ -19,8 +19,8 @@ from tmkit.estimation import (
     resolve_observations,
     solve_pose_graph,
 )
-from tmkit.graph import SceneGraph, add_fact, observations, twist
-from tmkit.relations import PoseCoord, SemanticPose
+from tmkit.graph import Fixed, SceneGraph, add_fact, observations, twist
+from tmkit.relations import PoseCoord, SemanticError, SemanticPose
 from tmkit.spatial import Pose
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -138,7 +138,7 @@ def test_an_exact_fact_takes_the_place_of_an_uncertain_edge() -> None:
 
 
 def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
-    """A cup that a camera saw before it is known to be on a belt moves with the belt, and the look stays."""
+    """A cup that a camera saw before it is known to be fixed to a belt moves with the belt, and the look stays."""
     scene, bodies = tag_and_cup()
     scene = scene.attach("camera", "table").add_frame("belt", "table", pose=Pose([0.3, 0, 1]))
     scene = scene.set_twist("belt", [0, 0.2, 0, 0, 0, 0], relative_to_body="table")
@@ -149,6 +149,9 @@ def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
         made = scene
         for fact in facts:
             made = add_fact(made, fact, covariance=1e-6 * np.eye(6) if fact is look else None)
-        assert twist(made, "cup", relative_to="camera").numbers[0].tolist() == [0, 0.2, 0]
+        with pytest.raises(SemanticError, match="between 'cup' and its parent 'belt' is unknown"):
+            twist(made, "cup", relative_to="camera")
+        fixed = made.set_joint("cup", Fixed())
+        assert twist(fixed, "cup", relative_to="camera").numbers[0].tolist() == [0, 0.2, 0]
         assert made.pose("cup", relative_to="table").translation.tolist() == pytest.approx([0.5, 0, 1])
         assert len(observations(made)) == 1

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tmkit.errors import SceneError, StampError, TmkitError
-from tmkit.formats import compile_scene, convert_scene, load_scene, write_json_scene
+from tmkit.formats import compile_scene, convert_scene, load_scene, scene_to_dict, write_json_scene
 from tmkit.graph import (
     Continuous,
     Fixed,
@@ -545,3 +545,66 @@ def test_joints_move_as_their_velocities_state(build: Builder, tmp_path: Path) -
     if scene.joint_names:
         expected[2 if scene.joint("cup").type == "prismatic" else 5] = 1.0
     np.testing.assert_allclose(np.concatenate(moving.numbers), expected, atol=1e-12)
+
+
+def test_a_fact_leaves_the_statement_of_an_edge() -> None:
+    """An exact pose takes the place of an observed one between the same bodies; how they move is stated as before."""
+    noisy = {"frame": "cup", "relative_to": "table", "covariance": 1e-6 * np.eye(6)}
+    observed = add_fact(apart(), Pose([0, 0, 1.0001]), **noisy)
+    for scene, joint in ((observed, Unstated()), (observed.set_joint("cup", Fixed()), Fixed())):
+        exact = add_fact(scene, UP, frame="cup", relative_to="table")
+        assert exact.local_pose("cup") == UP
+        assert exact.joint("cup") == joint
+    told = SceneGraph("room").add_frame("table", "room").add_frame("shelf", "room").add_root("cup")
+    told = add_fact(told.set_joint("table", Fixed()), UP, frame="cup", relative_to="shelf")
+    assert (told.joint("cup"), told.joint("table")) == (Unstated(), Fixed())
+
+
+def test_only_an_edge_between_bodies_can_be_of_unknown_motion() -> None:
+    """Frames of one body do not move against each other, whatever is stated; a root has no edge."""
+    scene = SceneGraph("table").add_frame("leg", "table", joint=Unstated(), body="table")
+    assert scene.joint("leg") == Fixed()
+    assert scene.set_joint("leg", Unstated()) is scene
+    assert SceneArrays(scene).freeze() == scene
+    arrays = SceneArrays(scene)
+    arrays.set_joint("leg", Unstated())
+    arrays.add_frame("foot", "leg", body="table", joint=Unstated())
+    assert arrays.freeze().joint("foot") == arrays.freeze().joint("leg") == Fixed()
+    on_body = SceneGraph(root=None).add_body("b").add_root("x", body="b").add_root("y", body="b")
+    pose = SemanticPose(PoseCoord("{y}|b", "{x}|b", "[x]"), UP)
+    assert add_pose(on_body, pose).joint("y") == Fixed()
+    with pytest.raises(SceneError, match="frame 'table' is a root, which has no joint"):
+        scene.set_joint("table", Unstated())
+
+
+def test_edits_that_are_refused_leave_a_motion_unknown() -> None:
+    """A reparenting that fails, in a scene and in its arrays, states nothing."""
+    scene = seen().add_frame("handle", "cup")
+    with scene.edit() as edit:
+        for options in ({}, {"pose": UP}):
+            with pytest.raises(SceneError, match="its descendant"):
+                edit.reparent("cup", "handle", **options)
+    assert edit.finish() == scene
+    arrays = SceneArrays(scene)
+    with pytest.raises(SceneError, match="its descendant"):
+        arrays.reparent("cup", "handle")
+    assert arrays.freeze() == scene
+
+
+def test_files_that_cannot_hold_an_unknown_motion_are_refused(tmp_path: Path) -> None:
+    """URDF, USD and robray have fixed edges only."""
+    scene = SceneGraph("world").mount(seen(), "world")
+    for suffix in (".urdf", ".usda", ".robray"):
+        with pytest.raises(SceneError, match=r"(?i)cannot hold this scene.*joint"):
+            convert_scene(scene, tmp_path / f"scene{suffix}")
+
+
+def test_scenes_without_unknown_motions_have_the_state_of_earlier_versions() -> None:
+    """Joints in pickles and JSON are as before; an unknown motion is a type of its own behind them."""
+    assert Fixed().__getstate__()[0] == 0
+    assert Free().__getstate__()[0] == 4
+    assert Unstated().__getstate__()[0] == 5
+    documents = [scene_to_dict(scene)["frames"][1]["joint"] for scene in (stated(), seen())]
+    assert documents == [{"type": "fixed"}, {"type": "unstated"}]
+    assert stated().digest != seen().digest
+    assert stated().digest == by_frame(pose=UP, joint=Fixed()).digest

@@ -165,7 +165,10 @@ def _made_exact(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | No
     uncertain = [name for name in way if scene.noise(name) is not None]
     for name in uncertain:
         if _observed_with(scene, scene.noise(name)):
-            return _settled(cut(scene, name), told._replace(stamp=None, tags=()), gate=gate, q=q)
+            bodies, parent = {scene.body(told.frame), scene.body(told.reference)}, scene.parent(name)
+            is_same = parent is not None and {scene.body(name), scene.body(parent)} == bodies
+            joint = scene.joint(name) if is_same else told.joint
+            return _settled(cut(scene, name), told._replace(stamp=None, tags=(), joint=joint), gate=gate, q=q)
     if len(uncertain) == 1 and scene.joint(uncertain[0]).type in ("fixed", "free"):
         return _moved(scene, told, moves=uncertain[0], q=q)
     return observed(scene, told) if told.stamp is None and not told.tags else scene
