@@ -898,8 +898,8 @@ class Joint:
     """
     How a frame moves relative to its parent. Immutable.
 
-    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint value v is
-    parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.
+    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint
+    value v is parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.
     """
 
     @property

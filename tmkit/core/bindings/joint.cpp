@@ -172,8 +172,8 @@ Raises:
     nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
                           R"(How a frame moves relative to its parent. Immutable.
 
-Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint value v is
-parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
+Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint
+value v is parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
     bind_joint_members(cls);
 
     bind_state(cls, [](nb::handle self) {
