@@ -109,6 +109,9 @@ def _edges(robot: XmlElement, links: Mapping[str, XmlElement]) -> list[_Edge]:
                 raise end.place.error(f"the joint '{name}' names the unknown link '{link}'{did_you_mean(link, links)}")
             ends.append(link)
         edge = _Edge(element, name, ends[0], ends[1])
+        if edge.child == "world":
+            reason = f"the joint '{name}' has the child link 'world', which is the root of every scene; rename the link"
+            raise element.place.error(reason)
         if edge.child in above:
             other = above[edge.child]
             reason = (
@@ -201,21 +204,25 @@ def _possible(moments: Moments) -> bool:
 
 
 def adjacent_pairs(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
-    """Return the pairs of links that joints join, looking upwards through links without a collision shape."""
+    """Return the pairs of links that joints join, looking upwards through links without a collision shape.
+
+    Parents that form a cycle, which is rejected when the scene is built, end the search.
+    """
     by_name = {frame.name: frame for frame in frames}
     solid = {frame.name for frame in frames if any(shape.collision for shape in frame.geometry)}
     nearest: dict[str, str | None] = {}  # the nearest solid link above, of the frames that have been asked for
     pairs = []
     for frame in frames:
-        path = [frame]
-        while path[-1].name not in nearest:
-            above = by_name.get(path[-1].parent or "")
-            if above is None or above.name in solid:
-                nearest[path[-1].name] = above.name if above is not None else None
+        path, last = {frame.name}, frame
+        while last.name not in nearest:
+            above = by_name.get(last.parent or "")
+            if above is None or above.name in solid or above.name in path:
+                nearest[last.name] = above.name if above is not None else None
             else:
-                path.append(above)
-        found = nearest[path[-1].name]
-        nearest.update((passed.name, found) for passed in path)
+                last = above
+                path.add(last.name)
+        found = nearest[last.name]
+        nearest.update((passed, found) for passed in path)
         if frame.name in solid and found is not None:
             pairs.append(AllowedPairSpec(found, frame.name, "adjacent", frame.parent_place or frame.place))
     return tuple(pairs)
