@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from tmkit.errors import FileFormatError
 
@@ -65,7 +66,7 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
         # Should a pipe come to stand there meanwhile, O_NONBLOCK does not wait for a writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             size = os.fstat(file.fileno()).st_size
-            data = file.read(limit + 1) if size <= limit else b""
+            data = _read_up_to(file, limit + 1, size=size) if size <= limit else b""
     except OSError as failure:
         raise refuse(f"cannot be read: {failure.strerror or failure}") from failure
     except ValueError as failure:
@@ -74,6 +75,15 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
         received = max(size, len(data)) / _MEGABYTE
         raise refuse(f"is too large: {received:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
     return data
+
+
+def _read_up_to(file: BinaryIO, count: int, *, size: int) -> bytes:
+    """Return at most ``count`` bytes; memory is reserved for ``size`` of them, and for more only as they come."""
+    parts: list[bytes] = []
+    while count > 0 and (part := file.read(min(count, max(size, _MEGABYTE) + 1))):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def is_refused_by_system(error: BaseException) -> bool:
