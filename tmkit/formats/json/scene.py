@@ -127,7 +127,11 @@ def _blamed(top: JsonNode, error: TmkitError) -> JsonNode:
     kind, name = error.data.get("kind"), error.data.get("name")
     nodes = list(top.get("frames").items())
     if isinstance(error, CycleError):
-        return next((node.get("parent") for node in nodes if node.value["name"] == error.data["frame"]), top)
+        frame, joint = error.data.get("frame"), error.data.get("joint")
+        mimics = (node.get("joint").get("mimic") for node in nodes if _inside(node.value, ("joint", "name")) == joint)
+        if joint is not None:
+            return next(mimics, top)
+        return next((node.get("parent") for node in nodes if node.value["name"] == frame), top)
     if isinstance(error, DuplicateNameError):
         where: tuple[str, ...] = ("name",) if kind == "frame" else ("joint", "name")
     elif isinstance(error, UnknownNameError):
