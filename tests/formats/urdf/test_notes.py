@@ -30,24 +30,6 @@ def read(
     return load_scene(path, on_note=notes.append), notes
 
 
-@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
-@pytest.mark.parametrize(
-    ("limit", "reason"),
-    [
-        ("", "has no limits; it is taken as unlimited"),
-        ('<limit effort="1" velocity="2"/>', "has no limits; it is taken as unlimited"),
-        ('<limit lower="1" upper="-1"/>', "a lower limit 1 above its upper limit -1; it is taken as unlimited"),
-    ],
-)
-def test_joints_without_limits_are_unlimited(kind: str, limit: str, reason: str, tmp_path: Path) -> None:
-    """A joint whose limits are missing or the wrong way round is unlimited and keeps its type."""
-    scene, (note,) = read(tmp_path, joint=limit, kind=kind)
-    assert (scene.joint("b").type, scene.joint("b").lower, scene.joint("b").upper) == (kind, -math.inf, math.inf)
-    assert note.text == f"the {kind} joint 'j' " + ("has " if reason.startswith("a ") else "") + reason
-    assert (Path(note.path).name, note.line) == ("r.urdf", 4)
-    assert str(note) == f"{note.path}:4: {note.text}"
-
-
 @pytest.mark.parametrize(
     ("link", "joint", "reason"),
     [

@@ -15,7 +15,7 @@ from support.urdf_comparison import example_robot_data, pybullet_data, worst_dif
 
 BULLET = (
     "bicycle/bike.urdf",
-    "cube_no_rotation.urdf",
+    "cube_rotate.urdf",
     "husky/husky.urdf",
     "laikago/laikago_toes.urdf",
     "plane_implicit.urdf",

@@ -62,12 +62,25 @@ def read_mjcf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpec
     try:
         with warnings.catch_warnings():  # about settings that no scene has
             warnings.simplefilter("ignore")
-            model = mujoco.MjSpec.from_string(text, assets=assets).compile()
+            specification = mujoco.MjSpec.from_string(text, assets=assets)
+            model = specification.compile()
     except (ValueError, RuntimeError) as error:
         reason = re.sub(r"\s+", " ", re.sub(r",?\s*(\(?line \d+.*)$", "", str(error).split("\n")[0]))
         place = source.place_in(str(error))
         raise place.error(f"MuJoCo refuses the model: {reason}") from None
+    _check_ranges(specification, source)
     return _Model(mujoco, model, source).specification()
+
+
+def _check_ranges(specification: Any, source: _Source) -> None:
+    """Reject ranges that MuJoCo ignores without a word: those whose first number is not below the second."""
+    for joint in specification.joints:
+        lower, upper = map(float, joint.range)
+        is_written = (lower, upper) != (0.0, 0.0)
+        if is_written and lower >= upper and joint.limited:
+            place = source.places.get(("joint", joint.name), source.root.place)
+            reason = f"the range of joint '{joint.name}' goes from {lower:g} to {upper:g}; expected lower < upper"
+            raise place.error(f'{reason}, or limited="false"')
 
 
 @dataclass(slots=True)
@@ -278,10 +291,16 @@ class _Model:
             return
         word = "prismatic" if kind == kinds.mjJNT_SLIDE else "revolute" if limited else "continuous"
         spec = JointSpec(
-            word, axis=_triple(model.jnt_axis[joint]), lower=low, upper=high, damping=damping, friction=friction,
+            word, axis=_triple(model.jnt_axis[joint]), lower=low, upper=high, effort=self.effort(joint),
+            damping=damping, friction=friction,
             offset=-float(model.qpos0[model.jnt_qposadr[joint]]), mimic=mimics.get(joint), place=place,
         )  # fmt: skip
         yield name, spec, anchor
+
+    def effort(self, joint: int) -> float:
+        """Return the largest force of all actuators together on a joint, newtons or newton metres."""
+        limited = bool(self.model.jnt_actfrclimited[joint])
+        return max(map(abs, self.model.jnt_actfrcrange[joint].tolist())) if limited else math.inf
 
     def mimics(self) -> Iterator[tuple[int, MimicSpec]]:
         """Yield the joints that an equality couples linearly to another."""
@@ -290,8 +309,10 @@ class _Model:
             follower, leader = int(model.eq_obj1id[number]), int(model.eq_obj2id[number])
             place = self.place("joint", follower)
             c0, c1, *rest = model.eq_data[number][:5].tolist()
-            if leader < 0 or any(rest):
+            is_active = bool(model.eq_active0[number])
+            if leader < 0 or any(rest) or not is_active:
                 text = "is fixed" if leader < 0 else "follows another by a polynomial"
+                text = text if is_active else "follows another, which is not active,"
                 self.source.note(place, f"the equality by which '{self.names['joint'][follower]}' {text} is omitted")
                 continue
             zero, zero_of_leader = (model.qpos0[model.jnt_qposadr[joint]] for joint in (follower, leader))

@@ -22,7 +22,7 @@ from tmkit._support.xml import XmlElement
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.parts import JointSpec, MimicSpec
 from tmkit.formats.spec.values import JointEdge, hung
-from tmkit.formats.urdf.reader import ORTHOGONAL
+from tmkit.formats.urdf.reader import ORTHOGONAL, inverted_limits
 from tmkit.spatial import Pose
 
 HOME = "__model__"
@@ -248,10 +248,9 @@ def _limited(spec: JointSpec, limit: XmlElement) -> JointSpec:
     lower, (upper, *most) = limit.number("lower", -math.inf, infinite=True), given
     velocity, effort = (math.inf if one < 0.0 or one >= _UNLIMITED else one for one in most)
     lower, upper = (math.copysign(math.inf, one) if abs(one) >= _UNLIMITED else one for one in (lower, upper))
-    if lower > upper:
-        which = f"a lower limit {lower:g} above its upper limit {upper:g}"
-        limit.note(f"the joint '{spec.name}' has {which}; it is taken as unlimited")
-    if lower > upper or spec.type == "continuous":
+    if lower > upper and spec.type != "continuous":
+        raise limit.place.error(inverted_limits(f"the {spec.type} joint '{spec.name}'", lower, upper))
+    if spec.type == "continuous":
         lower, upper = -math.inf, math.inf
     return replace(spec, lower=lower, upper=upper, velocity=velocity, effort=effort)
 

@@ -16,10 +16,9 @@ point mass, both with a note. Links that a joint joins may touch (reason ``adjac
 that have no collision shape.
 
 What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each with a note
-(:mod:`tmkit._support.source_location`): an inertia that no solid can have becomes that of a point mass; a revolute or
-prismatic joint without limits, or with the lower above the upper (Bullet's way of saying so), is unlimited; of two
-limits, the one omitted is 0, as the format has it; a joint that mimics one that is not there moves by itself.
-Everything else that is wrong is refused with file and line.
+(:mod:`tmkit._support.source_location`): an inertia that no solid can have becomes that of a point mass; a limit of a
+revolute or prismatic joint that is omitted is 0, as the format has it; a joint that mimics one that is not there moves
+by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
 
 Files of macros are expanded by xacrodoc (extra ``xacro``), only those that the user names, and only if that is allowed:
 expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
@@ -335,23 +334,26 @@ def _axis(element: XmlElement, *, otherwise: Triple = (1.0, 0.0, 0.0)) -> Triple
 
 
 def _limited(joint: JointSpec, element: XmlElement) -> JointSpec:
-    """Return the joint with its limits of position, unlimited with a note when the file gives none that work."""
+    """Return the joint with its limits of position; each one omitted is 0, with a note."""
     if joint.type == "continuous":
         return joint
     which = f"the {joint.type} joint '{joint.name}'"
-    limit = element.child("limit")
-    missing = [name for name in ("lower", "upper") if limit is None or limit.get(name) is None]
-    if limit is None or len(missing) == 2:
-        (limit or element).note(f"{which} has no limits; it is taken as unlimited")
-        return joint
-    if missing:
+    limit = element.child("limit") or element
+    missing = [name for name in ("lower", "upper") if limit.get(name) is None]
+    if len(missing) == 2:
+        limit.note(f"{which} has no limits; both are 0, the default of URDF, and it cannot move")
+    elif missing:
         limit.note(f"{which} has no {missing[0]} limit; it is 0, the default of URDF")
     lower = limit.number("lower", 0.0, infinite=True)
     upper = limit.number("upper", 0.0, infinite=True)
     if lower > upper:
-        limit.note(f"{which} has a lower limit {lower:g} above its upper limit {upper:g}; it is taken as unlimited")
-        return joint
+        raise limit.place.error(inverted_limits(which, lower, upper))
     return replace(joint, lower=lower, upper=upper)
+
+
+def inverted_limits(joint: str, lower: float, upper: float) -> str:
+    """Return the reason to reject a joint; limits are in radians or metres, or as the file has them."""
+    return f"{joint} has a lower limit {lower:g} above its upper limit {upper:g}; expected lower <= upper"
 
 
 def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:

@@ -30,7 +30,7 @@ from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PrimitiveSpec
 from tmkit.formats.spec.values import JointEdge, grow, hung, spec_of_pose
-from tmkit.formats.urdf.reader import ORTHOGONAL, adjacent_pairs
+from tmkit.formats.urdf.reader import ORTHOGONAL, adjacent_pairs, inverted_limits
 from tmkit.graph import Mesh, Plane, Shape
 from tmkit.spatial import Pose
 
@@ -363,8 +363,7 @@ class _Reader(StageValues):
         lower, upper = (unit * self.number(prim, f"physics:{word}Limit", sign * math.inf) for word, sign in
                         (("lower", -1.0), ("upper", 1.0)))  # fmt: skip
         if lower > upper:
-            self.note(place, "the lower limit is above the upper one; the joint is taken as unlimited")
-            lower, upper = -math.inf, math.inf
+            raise place.error(inverted_limits(f"the {kind} joint '{name}'", lower / unit, upper / unit))
         x, y, z = (found.tolist() if (found := self.numbers(prim, "axis")) is not None and len(found) == 3
                    else ORTHOGONAL[prim.GetAttribute("physics:axis").Get().lower()])  # fmt: skip
         leader = prim.GetAttribute("tmkit:mimic").Get()
