@@ -79,9 +79,9 @@ def check_numbers(scene: SceneGraph, model: SceneModel, q: dict[str, float]) -> 
     """Compare all poses at a configuration, the limits of the joints, and the inertia of every frame."""
     array = scene.configuration(q)
     assert array.tolist() == [q[name] for name in model.joint_names()]
-    specs = [model.frames[model.joints()[joint]].joint for joint in model.joint_names()]
-    assert scene.joint_limits.tolist() == [[spec.lower, spec.upper] for spec in specs]
-    assert scene.velocity_limits.tolist() == [spec.velocity for spec in specs]
+    limits = [model.leader_limits(joint) for joint in model.joint_names()]
+    assert scene.joint_limits.tolist() == [pytest.approx([low, high]) for low, high, _ in limits]
+    assert scene.velocity_limits.tolist() == pytest.approx([speed for *_, speed in limits])
     at = scene.at(array)
     for row, name in zip(at.poses, scene.frame_names, strict=True):
         expected = model.root_pose(name, q)

@@ -122,8 +122,8 @@ def _joints(model: SceneModel) -> st.SearchStrategy[JointSpec]:
         st.sampled_from([1.0, 2.0]),
         st.sampled_from(_JOINT_NAMES),
         leaders,
-        st.sampled_from([1.0, -0.5, 2.0]),
-        st.sampled_from([0.0, 0.25]),
+        st.sampled_from([1.0, -0.5, 2.0, 0.0]),
+        st.sampled_from([0.0, 0.25, 3.0]),
     )
     plain = moving.map(lambda j: j if j.mimic else JointSpec(j.type, j.axis, j.lower, j.upper, j.velocity, j.name))
     others = [JointSpec(), JointSpec("free"), JointSpec("unstated")]

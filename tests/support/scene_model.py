@@ -322,6 +322,38 @@ class SceneModel:
                     yield SceneError
                     break
                 seen.append(leader)
+            else:
+                low, high, _ = self.leader_limits(seen[-1])
+                if low > high + 1e-6:
+                    yield SceneError
+
+    def leader_limits(self, leader: str) -> tuple[float, float, float]:
+        """Return the lowest and highest value of a joint that leads, and its speed, within the limits of all followers.
+
+        The lowest is infinite if there is no such value.
+        """
+        joints = self.joints()
+        low, high, speed = -np.inf, np.inf, np.inf
+        for joint, frame in joints.items():
+            multiplier, offset, spec = 1.0, 0.0, self.frames[frame].joint
+            for _ in joints:
+                if joint == leader or spec.mimic not in joints:
+                    break
+                offset += multiplier * spec.offset
+                multiplier *= spec.multiplier
+                joint = spec.mimic
+                spec = self.frames[joints[joint]].joint
+            own = self.frames[frame].joint
+            if joint != leader:
+                continue
+            lower, upper = (own.lower, own.upper) if own.type != "continuous" else (-np.inf, np.inf)
+            if multiplier != 0.0:
+                ends = sorted([(lower - offset) / multiplier, (upper - offset) / multiplier])
+                low, high = max(low, ends[0]), min(high, ends[1])
+                speed = min(speed, own.velocity / abs(multiplier))
+            elif not lower - 1e-6 <= offset <= upper + 1e-6:
+                low = np.inf
+        return low, high, speed
 
     def _body_poses(self) -> dict[tuple[str, str], Matrix]:
         """Return the pose between every two frames of one body in one tree."""

@@ -67,11 +67,22 @@ def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complet
     if not complete:
         specs = _with_missing_parents(specs, note=note)
     scene = build_scene(specs, loader=loader)
+    _note_locked_leaders(scene, specs, note=note)
     if not semantics:
         return scene
     from tmkit.formats.srdf.values import with_semantics
 
     return with_semantics(scene, semantics, note=note)
+
+
+def _note_locked_leaders(scene: SceneGraph, specs: Sequence[SceneSpecification], *, note: Note) -> None:
+    """Note joints that can move by their own limits, and not by those of the joints that mimic them."""
+    places = {frame.name: frame.joint.place or frame.place for spec in specs for frame in spec.frames}
+    for frame, (lower, upper) in zip(scene.joint_frames, scene.joint_limits.tolist(), strict=True):
+        joint = scene.joint(frame)
+        if lower == upper and joint.lower < joint.upper:
+            reason = f"the limits of the joints that mimic '{joint.name}' leave it only the value {lower:g}"
+            note(places[frame], f"{reason}; it cannot move")
 
 
 def _with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:

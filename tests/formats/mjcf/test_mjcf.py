@@ -94,9 +94,11 @@ def test_what_a_model_says(tmp_path: Path) -> None:
     """Limits, shapes, masses, pairs that may touch; and a note for each kind of thing that is left out."""
     scene, notes = arm(tmp_path)
     assert scene.joint_names == ("turn", "tilt", "slide")
-    assert scene.joint_limits.tolist() == [
-        pytest.approx([-np.pi / 2, np.pi / 4]), [-np.inf, np.inf], [0, 0.5]
-    ]  # fmt: skip
+    # "last" is within 10 degrees at 0.1 + 0.5 (turn - 10 degrees).
+    ends = [2 * (np.deg2rad(degrees) - 0.1) + np.deg2rad(10) for degrees in (-10, 10)]
+    assert scene.joint_limits.tolist() == [pytest.approx(ends), [-np.inf, np.inf], [0, 0.5]]
+    own = scene.joint(scene.joint_frame("turn"))
+    assert (own.lower, own.upper) == pytest.approx((-np.pi / 2, np.pi / 4))
     turn = scene.joint(scene.joint_frame("turn"))
     assert (turn.damping, turn.friction) == (0.5, 0.3)
     assert scene.joint(scene.joint_frame("tilt")).type == "continuous"
@@ -169,3 +171,17 @@ def test_meshes_outside_are_not_read(tmp_path_factory: pytest.TempPathFactory) -
     )
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_scene(inner / "model.xml")
+
+
+def test_inactive_equalities_and_forces(tmp_path: Path) -> None:
+    """An equality that is switched off couples nothing; what all actuators may do is the effort limit."""
+    body = '<body><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="{}"{}/></body>'
+    bodies = body.format("a", ' actuatorfrcrange="-2 3"') + body.format("b", "")
+    equality = '<equality><joint joint1="b" joint2="a" active="false"/></equality>'
+    path = tmp_path / "r.xml"
+    path.write_text(f"<mujoco><worldbody>{bodies}</worldbody>{equality}</mujoco>")
+    notes: list[str] = []
+    scene = load_scene(path, on_note=lambda note: notes.append(note.text))
+    assert scene.joint_names == ("a", "b")
+    assert scene.effort_limits.tolist() == [3.0, np.inf]
+    assert notes == ["the equality by which 'b' follows another, which is not active, is omitted"]

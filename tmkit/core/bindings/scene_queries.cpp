@@ -22,16 +22,18 @@ Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const 
     return Kinematics(scene, std::move(own), std::move(velocities));
 }
 
-ReadOnlyArray joint_property(const SceneGraph& scene, double Joint::* property) {
+ReadOnlyArray limits_of(const SceneGraph& scene, double EntryLimits::* limit) {
     std::vector<double> values;
-    for (const FrameId frame : scene.joint_frames()) values.push_back(*scene.record(frame).joint.*property);
+    for (const EntryLimits& entry : scene.entry_limits()) values.push_back(entry.*limit);
     return make_owned(std::move(values));
 }
 
 ReadOnlyArray joint_limits(const SceneGraph& scene) {
     std::vector<double> values;
-    for (const FrameId frame : scene.joint_frames())
-        for (const auto limit : {&Joint::lower, &Joint::upper}) values.push_back(*scene.record(frame).joint.*limit);
+    for (const EntryLimits& entry : scene.entry_limits()) {
+        values.push_back(entry.lower);
+        values.push_back(entry.upper);
+    }
     return make_owned(std::move(values), {scene.joint_count(), 2});
 }
 
@@ -188,11 +190,17 @@ Args:
     base: the configuration that gives all other entries; zeros if omitted.)" NO_JOINT R"(
     ConfigurationError: a joint that mimics another, or a value that is not finite.)");
     cls.def_prop_ro("joint_limits", &joint_limits,
-                    "(n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.")
-        .def_prop_ro("velocity_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::velocity); },
-                     "(n_joints,) largest speeds, rad/s or m/s.")
-        .def_prop_ro("effort_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::effort); },
-                     "(n_joints,) largest torques or forces, N m or N.");
+                    R"((n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.
+
+At these the joint and all joints that mimic it keep their limits. O(joints log n), as the two below.)")
+        .def_prop_ro("velocity_limits", [](const SceneGraph& s) { return limits_of(s, &EntryLimits::velocity); },
+                     R"((n_joints,) largest speeds, rad/s or m/s.
+
+At these the joint and all joints that mimic it keep their limits; 0 is no limit, as many files have it.)")
+        .def_prop_ro("effort_limits", [](const SceneGraph& s) { return limits_of(s, &EntryLimits::effort); },
+                     R"((n_joints,) largest torques or forces, N m or N.
+
+No joint that mimics it alone takes more than its own: a force F on it is one of ``|multiplier| F`` on its leader.)");
 }
 
 }  // namespace

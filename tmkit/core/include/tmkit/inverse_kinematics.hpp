@@ -26,9 +26,6 @@ namespace tmkit {
 
 inline constexpr std::size_t max_chain_joints = 64;
 
-// Configurations outside a limit by no more than this count as inside: what a text or a float32 rounds away.
-inline constexpr double limit_tolerance = 1e-6;
-
 // The joints between two frames, as a serial chain  reference_from_tip = C0 M1 C1 M2 ... Cn  with every M about or
 // along z.
 class Chain {

@@ -2,7 +2,8 @@
 //
 // A frame at joint value v stands at  parent_from_frame = pose * motion(v): rotation about the unit axis (revolute,
 // continuous), translation along it (prismatic), nothing (fixed). A free joint's pose is scene data and has no value.
-// A mimic joint has no entry in the configuration: its value is multiplier * value(leader) + offset.
+// A mimic joint has no entry in the configuration: its value is multiplier * value(leader) + offset. Each joint stores
+// its own limits; those of an entry of the configuration also keep the limits of the joints that follow (EntryLimits).
 #pragma once
 
 #include <limits>
@@ -49,6 +50,15 @@ struct Joint : Shared, JointNumbers {
     bool operator==(const Joint& other) const;
     bool moves_like(const Joint& other) const;  // limits and names aside
 };
+
+// What an entry of the configuration may be: within the limits of the joint that leads and of all that follow it.
+struct EntryLimits {
+    double lower, upper;      // radians or metres
+    double velocity, effort;  // rad/s or m/s; N m or N; 0 where a file gives none
+};
+
+// Configurations outside a limit by no more than this count as inside: what a text or a float32 rounds away.
+inline constexpr double limit_tolerance = 1e-6;
 
 // motion(v) for an actuated type about or along a unit axis.
 inline Pose joint_motion(JointType type, const Vector3& axis, double value) {

@@ -54,7 +54,8 @@ RecheckResult recheck_path(const CollisionWorld& world, const Configurations& pa
                            const std::function<bool()>& interrupted = {});
 
 // The first of these entries whose value is outside its limits by more than limit_tolerance, or -1.
-std::int32_t find_out_of_limits(const SceneGraph& scene, const std::vector<std::int32_t>& entries, const double* q);
+std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits, const std::vector<std::int32_t>& entries,
+                                const double* q);
 
 // --- the search ------------------------------------------------------------------------------------------------------
 

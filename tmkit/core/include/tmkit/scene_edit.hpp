@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
+#include "tmkit/leader_range.hpp"
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
@@ -90,6 +92,7 @@ public:
 
 private:
     using Pair = SceneGraph::Pair;
+    using LeaderRanges = std::unordered_map<FrameId, LeaderRange>;
     const FrameRecord& record(std::string_view name) const { return scene_.record(name); }
     const FrameRecord& record(FrameId id) const { return scene_.record(id); }
     const BodyRecord& body(BodyId id) const { return scene_.body(id); }
@@ -126,7 +129,9 @@ private:
     void leave_groups(const std::vector<FrameId>& leaving);
     void forbid_collisions(FrameId frame);  // with any other
 
-    Ref<const Joint> checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const;
+    Ref<const Joint> checked_joint(Joint joint, FrameId frame, std::string_view frame_name);
+    void check_limits(const Joint& joint, FrameId id, const FrameRecord* leader);
+    LeaderRanges leader_ranges() const;
     void put_joint(FrameId frame, const Ref<const Joint>& joint);
     void require_no_followers(const std::vector<FrameId>& leaving) const;  // ids ascending
     void drop_joint(const FrameRecord& record);
@@ -150,7 +155,13 @@ private:
     void apply_frames(const SceneDifference& difference);
     void rebuild(const SceneDifference& difference);
 
+    void replace(const SceneGraph& scene) {
+        scene_ = scene;
+        ranges_.reset();
+    }
+
     SceneGraph scene_;
+    std::optional<LeaderRanges> ranges_;  // of joints that others follow; null: not known
 };
 
 }  // namespace tmkit

@@ -119,6 +119,8 @@ public:
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
     std::vector<FrameId> joint_frames() const { return joints_.keys(); }  // by entry of the configuration
+    std::vector<EntryLimits> entry_limits() const;                        // likewise; O(joints log n)
+    bool has_followers() const { return joint_names_.size() > joints_.size(); }
     std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
     std::vector<std::string> bodies_without_frames() const;                                  // without a frame, by name
     const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body

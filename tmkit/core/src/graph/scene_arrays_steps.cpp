@@ -175,6 +175,8 @@ SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_v
         plan.leader = joint_names_.find(joint.mimic);
         rules::check_leader(View(*this), name, joint.mimic, slot, plan.leader);
     }
+    if (followers_ > 0 || plan.leader != none)
+        rules::check_leader_range(rules::RejointedView(View(*this), slot, no_frame, plan.leader, numbers, name));
     require_fit(name);
     return plan;
 }

@@ -36,6 +36,11 @@ public:
     Slot leader(Slot frame) const { return a_.leader_[frame]; }
     const JointNumbers& joint_numbers(Slot frame) const { return a_.numbers_[frame]; }
     std::vector<std::string> joint_names() const { return a_.joint_names(); }
+    std::string joint_name(Slot frame) const { return a_.joint_names_.text(frame); }
+    void each_joint(auto&& visit) const {
+        for (std::int32_t i = 0; i < a_.counts_[frame_count]; ++i)
+            if (is_actuated(a_.type_[a_.sequence_[i]])) visit(a_.sequence_[i]);
+    }
     Slot twist_reference(Slot frame) const { return a_.twist_reference_.load(frame); }
     const Vector6& twist_vector(Slot frame) const { return a_.twist_vector_[frame]; }
     bool waits(Slot frame) const { return a_.details_[frame] && is_observation(a_.details_[frame]->classes); }

@@ -244,7 +244,7 @@ void SceneEdit::apply_frames(const SceneDifference& difference) {
         std::erase_if(waiting, [&](std::size_t i) { return apply_one(difference.frames[i]); });
     }
     if (waiting.empty()) return;
-    scene_ = start;
+    replace(start);
     rebuild(difference);
 }
 
@@ -379,7 +379,7 @@ void SceneEdit::rebuild(const SceneDifference& difference) {
         }
         fresh.set_group(group);
     }
-    scene_ = std::move(fresh).take();
+    replace(std::move(fresh).take());
 }
 
 }  // namespace tmkit

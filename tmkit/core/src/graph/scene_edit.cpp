@@ -27,7 +27,7 @@ void SceneEdit::all_or_nothing(const std::function<void()>& edits) {
     try {
         edits();
     } catch (...) {
-        scene_ = before;
+        replace(before);
         throw;
     }
 }

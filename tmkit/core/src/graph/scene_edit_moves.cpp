@@ -164,8 +164,48 @@ static bool moves_as(const FrameRecord& frame, JointType type, const Joint* join
 
 // --- joints ----------------------------------------------------------------------------------------------------------
 
+SceneEdit::LeaderRanges SceneEdit::leader_ranges() const {
+    LeaderRanges ranges;
+    const GraphView view(scene_);
+    view.each_joint([&](const FrameRecord* frame) {
+        const auto [rule, leader] = rules::followed(view, frame);
+        if (leader == frame) return;
+        const auto at = ranges.try_emplace(leader->id, rules::own_range(view, leader)).first;
+        at->second.narrow(rules::own_range(view, frame), rule.multiplier, rule.offset);
+    });
+    return ranges;
+}
+
+// A joint that comes to follow another only narrows the range of that, so that many of them take no time; after any
+// other change all ranges are computed anew.
+void SceneEdit::check_limits(const Joint& joint, FrameId id, const FrameRecord* leader) {
+    if (!leader && !scene_.has_followers()) return;
+    const FrameRecord* frame = scene_.find(id);
+    const rules::RejointedView view(GraphView(scene_), frame, id, leader, joint, joint.name);
+    if (!ranges_) ranges_ = leader_ranges();
+    const auto followed = ranges_->find(id);
+    const bool leads = followed != ranges_->end();
+    const bool follows = frame && frame->joint && !frame->joint->mimic.empty();
+    if (!leader && !follows && !leads) return;
+    const LeaderRange alone = rules::own_range(view, frame);
+    const bool same_limits = frame && frame->joint && rules::own_range(GraphView(scene_), frame) == alone;
+    if (!leader || follows || (leads && !same_limits)) {
+        rules::check_leader_range(view);
+        ranges_.reset();
+        return;
+    }
+    const LeaderRange own = leads ? followed->second : alone;
+    const auto [rule, end] = rules::followed(view, frame);
+    const auto at = ranges_->find(end->id);
+    LeaderRange range = at != ranges_->end() ? at->second : rules::own_range(view, end);
+    range.narrow(own, rule.multiplier, rule.offset);
+    rules::require_values(view, end, range);
+    ranges_->erase(id);
+    (*ranges_)[end->id] = range;
+}
+
 // The joint as it will be in the scene; null for a type without a value. Throws when it may not be there.
-Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const {
+Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::string_view frame_name) {
     if (!is_actuated(joint.type)) return nullptr;
     if (joint.name.empty()) joint.name = frame_name;
     joint.check();
@@ -175,6 +215,9 @@ Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::strin
         const FrameId* leader = scene_.joint_names_.find(std::string_view(joint.mimic));
         rules::check_leader(GraphView(scene_), joint.name, joint.mimic, scene_.find(frame),
                             leader ? &record(*leader) : nullptr);
+        check_limits(joint, frame, &record(*leader));
+    } else {
+        check_limits(joint, frame, nullptr);
     }
     return Ref<const Joint>(new Joint(std::move(joint)));
 }
@@ -187,8 +230,7 @@ void SceneEdit::put_joint(FrameId frame, const Ref<const Joint>& joint) {
 
 void SceneEdit::require_no_followers(const std::vector<FrameId>& leaving) const {
     const auto has_joint = [&](FrameId id) { return static_cast<bool>(record(id).joint); };
-    const bool any_follows = scene_.joint_names_.size() > scene_.joints_.size();
-    if (!any_follows || std::none_of(leaving.begin(), leaving.end(), has_joint)) return;
+    if (!scene_.has_followers() || std::none_of(leaving.begin(), leaving.end(), has_joint)) return;
     scene_.joint_names_.for_each([&](const Ref<const Name>& follower, FrameId id) {
         const std::string& leader = record(id).joint->mimic;
         if (leader.empty() || std::binary_search(leaving.begin(), leaving.end(), id)) return;
@@ -199,6 +241,7 @@ void SceneEdit::require_no_followers(const std::vector<FrameId>& leaving) const 
 
 void SceneEdit::drop_joint(const FrameRecord& leaving) {
     if (!leaving.joint) return;
+    ranges_.reset();
     scene_.joint_names_.remove(std::string_view(leaving.joint->name));
     scene_.joints_.remove(leaving.id);
 }

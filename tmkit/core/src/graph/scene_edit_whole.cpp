@@ -152,7 +152,7 @@ void SceneEdit::extract(std::string_view frame) {
                       [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
         if (has_members(group)) part.set_group(group);
     }
-    scene_ = std::move(part).take();
+    replace(std::move(part).take());
 }
 
 }  // namespace tmkit

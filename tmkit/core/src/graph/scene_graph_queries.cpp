@@ -114,6 +114,35 @@ JointRule SceneGraph::joint_rule(const FrameRecord& frame) const {
     return rule;
 }
 
+std::vector<EntryLimits> SceneGraph::entry_limits() const {
+    std::vector<EntryLimits> limits;
+    limits.reserve(joint_count());
+    joints_.for_each([&](FrameId, const Ref<const Joint>& joint) {
+        const auto own = LeaderRange::of(no_frame, joint->type, *joint);
+        limits.push_back({own.lower, own.upper, joint->velocity, joint->effort});
+    });
+    if (!has_followers()) return limits;
+    const auto narrow = [](double& limit, double by) {
+        if (by > 0.0 && (limit <= 0.0 || by < limit)) limit = by;
+    };
+    joint_names_.for_each([&](const Ref<const Name>&, FrameId id) {
+        const FrameRecord& frame = record(id);
+        if (frame.joint->mimic.empty()) return;
+        const JointRule rule = joint_rule(frame);
+        EntryLimits& leader = limits[rule.entry];
+        LeaderRange range{leader.lower, leader.upper};
+        range.narrow(rules::own_range(GraphView(*this), &frame), rule.multiplier, rule.offset);
+        leader.lower = range.lower;
+        leader.upper = range.upper;
+        if (rule.multiplier == 0.0) return;
+        narrow(leader.velocity, frame.joint->velocity / std::abs(rule.multiplier));
+        narrow(leader.effort, frame.joint->effort * std::abs(rule.multiplier));
+    });
+    for (EntryLimits& entry : limits)  // ends that only rounding has put in the wrong order are one value
+        if (entry.lower > entry.upper) entry.lower = entry.upper = entry.lower + 0.5 * (entry.upper - entry.lower);
+    return limits;
+}
+
 double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const {
     if (!q)
         throw Error(ErrorKind::configuration, "joint '{}' is on the path, so a configuration q is needed",

@@ -3,17 +3,18 @@
 //
 // A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and `no_body`, and of a frame
 // its parent, body, id, name, joint_type, is_stated, pose, has_stamps, leader (the frame whose joint its joint mimics),
-// joint_numbers, twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
+// joint_numbers, joint_name, twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
 // observation); find_top (the first topmost frame of a body for which a test holds), each_below (the subtree, parents
-// first), each_twist (frame and reference, ascending by ids), relative (a pose along fixed edges), frame_with (an id)
-// and body_name. Readers of arrays may see links of two states at once, so that every walk ends after `most_steps`, and
-// what it found is thrown away.
+// first), each_joint (by insertion), each_twist (frame and reference, ascending by ids), relative (a pose along fixed
+// edges), frame_with (an id) and body_name. Readers of arrays may see links of two states at once, so that every walk
+// ends after `most_steps`, and what it found is thrown away.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "tmkit/leader_range.hpp"
 #include "tmkit/scene_errors.hpp"
 #include "tmkit/scene_relations.hpp"
 #include "tmkit/twist_rules.hpp"
@@ -50,6 +51,12 @@ public:
     }
     const JointNumbers& joint_numbers(Frame frame) const { return frame->joint->numbers(); }
     std::vector<std::string> joint_names() const { return scene_.joint_names(); }
+    std::string_view joint_name(Frame frame) const { return frame->joint->name; }
+    void each_joint(auto&& visit) const {
+        scene_.for_each_frame([&](const FrameRecord& frame) {
+            if (frame.joint) visit(&frame);
+        });
+    }
     Body twist_reference(Frame frame) const {
         return frame->details && frame->details->twist ? scene_.twist_reference(frame->id) : no_body;
     }
@@ -119,15 +126,74 @@ auto followed(const auto& view, auto frame) {
     return std::pair(rule, frame);
 }
 
+// --- limits of joints that follow others -----------------------------------------------------------------------------
+
+// A scene with another joint on a frame, or on a new one (none).
+template <class View> struct RejointedView : View {
+    using Frame = View::Frame;
+    RejointedView(const View& before, Frame changed, FrameId id, Frame leader, const Joint& joint,
+                  std::string_view name)
+        : View(before), changed_(changed), leader_(leader), id_(id), joint_(joint), name_(name) {}
+    Frame changed() const { return changed_; }
+    Frame leader(Frame frame) const { return frame == changed_ ? leader_ : View::leader(frame); }
+    FrameId id(Frame frame) const { return frame == changed_ ? id_ : View::id(frame); }
+    JointType joint_type(Frame frame) const { return frame == changed_ ? joint_.type : View::joint_type(frame); }
+    const JointNumbers& joint_numbers(Frame frame) const {
+        return frame == changed_ ? joint_.numbers() : View::joint_numbers(frame);
+    }
+    std::string joint_name(FrameId id) const {
+        return id == id_ ? std::string(name_) : std::string(View::joint_name(this->frame_with(id)));
+    }
+
+private:
+    Frame changed_, leader_;
+    FrameId id_;
+    const Joint& joint_;
+    std::string_view name_;
+};
+
+LeaderRange own_range(const auto& view, auto frame) {
+    return LeaderRange::of(view.id(frame), view.joint_type(frame), view.joint_numbers(frame));
+}
+
+void require_values(const auto& view, auto leader, const LeaderRange& range) {
+    if (!range.is_empty()) return;
+    const std::string name = view.joint_name(view.id(leader)), low = view.joint_name(range.lowest);
+    const std::string high = view.joint_name(range.highest);
+    if (std::isinf(range.lower) || std::isinf(range.upper))
+        throw refusals::scene("no value of joint '{}' puts joint '{}', which follows it, within its limits", name,
+                              range.lower == Joint::unlimited ? low : high);
+    throw refusals::scene(
+        "no value of joint '{}' keeps all limits of the joints that follow it: joint '{}' needs at least {}, joint "
+        "'{}' at most {}",
+        name, low, range.lower, high, range.upper);
+}
+
+// The changed joint, what it follows and what follows it can keep their limits together.
+template <class View> void check_leader_range(const RejointedView<View>& view) {
+    const auto leader = followed(view, view.changed()).second;
+    LeaderRange range = own_range(view, leader);
+    const auto narrow = [&](auto frame) {
+        const auto [rule, end] = followed(view, frame);
+        if (frame != leader && end == leader) range.narrow(own_range(view, frame), rule.multiplier, rule.offset);
+    };
+    view.each_joint([&](auto frame) {
+        if (frame != view.changed()) narrow(frame);
+    });
+    narrow(view.changed());
+    require_values(view, leader, range);
+}
+
 // --- joints and bodies -----------------------------------------------------------------------------------------------
 
 // The joint of a frame (none: a new one) is to mimic that of `leader` (none: there is no such joint).
 void check_leader(const auto& view, std::string_view name, std::string_view mimicked, auto frame, auto leader) {
-    if (mimicked == name) throw Error(ErrorKind::cycle, "joint '{}' cannot mimic itself", name);
+    if (mimicked == name) throw Error(ErrorKind::cycle, "joint '{}' cannot mimic itself", name).with({{"joint", name}});
     if (leader == view.none || leader == frame) throw unknown_name("joint", mimicked, view.joint_names());
     for (auto at = view.leader(leader); at != view.none; at = view.leader(at))
         if (at == frame)
-            throw Error(ErrorKind::cycle, "joint '{}' mimics '{}', which mimics it in turn", name, mimicked);
+            throw Error(ErrorKind::cycle, "joint '{}' mimics '{}', which mimics it in turn", name, mimicked)
+                .with({{"joint", name}});
 }
 
 // A new frame is to sit on a body that is there; `asked`: it was named.

@@ -55,11 +55,10 @@ InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, 
                                      const std::vector<std::int32_t>& entries, const std::vector<double>& q)
     : scene_(scene), tip_(tip), reference_(reference), entries_(on_chain(scene, tip, reference, entries, q.data())),
       q_(q), chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
+    const std::vector<EntryLimits> limits = scene.entry_limits();
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
-        const bool limited = joint.type != JointType::continuous;
-        const double lower = limited ? joint.lower : -Joint::unlimited,
-                     upper = limited ? joint.upper : Joint::unlimited;
+        const double lower = limits[entry].lower, upper = limits[entry].upper;
         if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
             throw Error(ErrorKind::configuration, "joint '{}' is at {}, outside its limits {} to {}", joint.name,
                         q[entry], lower, upper)

@@ -28,11 +28,8 @@ ConstraintSet::ConstraintSet(const SceneGraph& scene, const std::vector<PathCons
         // d^2 / 8 of the summed motions d of seven joints, and of a metre of reach.
         spacing_ = std::min(spacing_, 0.1 * std::sqrt(constraint.tolerance));
     }
-    for (const std::int32_t entry : entries) {
-        const Joint& joint = joint_of_entry(scene, entry);
-        const bool limited = joint.type != JointType::continuous;
-        limits_.push_back({limited ? joint.lower : -Joint::unlimited, limited ? joint.upper : Joint::unlimited});
-    }
+    const std::vector<EntryLimits> limits = scene.entry_limits();
+    for (const std::int32_t entry : entries) limits_.push_back({limits[entry].lower, limits[entry].upper});
 }
 
 double ConstraintSet::value(const Part& part, const double* x, Vector6* gradient, Vector6* columns) const {

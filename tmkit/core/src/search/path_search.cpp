@@ -255,7 +255,8 @@ class Query {
 public:
     Query(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
           const Configurations& goals, const PathOptions& options)
-        : world_(world), entries_(entries), start_(start), options_(options), checker_(world, entries, start, options) {
+        : world_(world), entries_(entries), start_(start), options_(options), limits_(world.scene().entry_limits()),
+          checker_(world, entries, start, options) {
         for (const std::int32_t entry : entries) x_start_.push_back(start[entry]);
         for (const std::vector<double>& goal : goals) {
             std::vector<double> x;
@@ -272,13 +273,17 @@ public:
     }
 
 private:
+    bool is_limited(std::int32_t entry) const {
+        return std::isfinite(limits_[entry].lower) || std::isfinite(limits_[entry].upper);
+    }
+
     double near_start(std::int32_t entry, double value) const {
-        if (joint_of_entry(world_.scene(), entry).type != JointType::continuous) return value;
+        if (joint_of_entry(world_.scene(), entry).type != JointType::continuous || is_limited(entry)) return value;
         return value - 2.0 * std::numbers::pi * std::round((value - start_[entry]) / (2.0 * std::numbers::pi));
     }
 
     bool start_is_valid() {
-        result_.joint = find_out_of_limits(world_.scene(), entries_, start_.data());
+        result_.joint = find_out_of_limits(limits_, entries_, start_.data());
         if (result_.joint >= 0) return fails(PathStatus::start_out_of_limits);
         ++result_.checks;
         result_.pair = world_.find_collision(start_.data());
@@ -290,12 +295,11 @@ private:
     // Checks start and goals; the numbers of the goals that can be used are left in goal_index_.
     bool ends_are_valid() {
         if (!start_is_valid()) return false;
-        const SceneGraph& scene = world_.scene();
         const ConstraintSet& constraints = checker_.constraints();
         FramePair in_way;
         std::int32_t outside = -1;
         for (std::size_t i = 0; i < x_goals_.size(); ++i) {
-            const std::int32_t joint = find_out_of_limits(scene, entries_, checker_.full(x_goals_[i].data()).data());
+            const std::int32_t joint = find_out_of_limits(limits_, entries_, checker_.full(x_goals_[i].data()).data());
             const FramePair pair = joint < 0 ? checker_.find_collision(x_goals_[i].data()) : FramePair{};
             if (joint < 0 && !pair && constraints.keeps(x_goals_[i].data(), x_goals_[i].data()))
                 goal_index_.push_back(static_cast<std::int64_t>(i));
@@ -323,10 +327,10 @@ private:
                 lower = std::min(lower, goal[i]);
                 upper = std::max(upper, goal[i]);
             }
-            const bool limited = joint.type != JointType::continuous;
             const double around = joint.type == JointType::prismatic ? 1.0 : std::numbers::pi;
-            ranges.push_back({limited && std::isfinite(joint.lower) ? joint.lower : lower - around,
-                              limited && std::isfinite(joint.upper) ? joint.upper : upper + around});
+            const EntryLimits& limits = limits_[entries_[i]];
+            ranges.push_back({std::isfinite(limits.lower) ? limits.lower : lower - around,
+                              std::isfinite(limits.upper) ? limits.upper : upper + around});
         }
         return ranges;
     }
@@ -392,6 +396,7 @@ private:
     const std::vector<std::int32_t>& entries_;
     const std::vector<double>& start_;
     const PathOptions& options_;
+    const std::vector<EntryLimits> limits_;
     PathChecker checker_;
     std::vector<double> x_start_;
     Points x_goals_, valid_;

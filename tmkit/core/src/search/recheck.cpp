@@ -100,11 +100,11 @@ private:
 
 }  // namespace
 
-std::int32_t find_out_of_limits(const SceneGraph& scene, const std::vector<std::int32_t>& entries, const double* q) {
+std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits, const std::vector<std::int32_t>& entries,
+                                const double* q) {
     for (const std::int32_t entry : entries) {
-        const Joint& joint = joint_of_entry(scene, entry);
-        if (joint.type == JointType::continuous) continue;
-        if (!(q[entry] >= joint.lower - limit_tolerance && q[entry] <= joint.upper + limit_tolerance)) return entry;
+        const auto& [lower, upper, velocity, effort] = limits[entry];
+        if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance)) return entry;
     }
     return -1;
 }
@@ -114,8 +114,9 @@ RecheckResult recheck_path(const CollisionWorld& world, const Configurations& pa
     RecheckResult result;
     if (path.empty()) return result;
     const std::vector<std::int32_t> entries = changing_entries(path);
+    const std::vector<EntryLimits> limits = world.scene().entry_limits();
     const auto out_of_limits = [&](std::size_t row) {
-        result.joint = find_out_of_limits(world.scene(), entries, path[row].data());
+        result.joint = find_out_of_limits(limits, entries, path[row].data());
         if (result.joint < 0) return false;
         result.status = RecheckStatus::out_of_limits;
         result.segment = row == 0 ? 0 : static_cast<std::int64_t>(row) - 1;
