@@ -123,7 +123,7 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
         along = 1.0 if up is None else abs(dot(up, joint.axis))
         slide = along * _longest_slide(scene, frame)
         if up is not None and joint.type == "prismatic" and joint.mimic is None:
-            ends = [dot(up, joint.axis) * end for end in (joint.lower, joint.upper)]
+            ends = [dot(up, joint.axis) * end for end in _range(scene, frame)]
             lowest, highest = lowest + min(ends), highest + max(ends)
         else:
             lowest, highest = lowest - slide, highest + slide
@@ -149,18 +149,24 @@ def _edge(scene: SceneGraph, frame: str, last: str, q: ArrayLike) -> Pose:
 def _leader(scene: SceneGraph, frame: str) -> str | None:
     """Return the name of the joint whose value moves a frame's edge."""
     joint = scene.joint(frame)
-    if joint.mimic is not None:
-        return joint.mimic.joint
+    while joint.mimic is not None:
+        joint = scene.joint(scene.joint_frame(joint.mimic.joint))
     return joint.name if joint.is_actuated else None
 
 
 def _longest_slide(scene: SceneGraph, frame: str) -> float:
     """Return the metres that a sliding edge is long at most; 0 for one that turns."""
+    return max(map(abs, _range(scene, frame))) if scene.joint(frame).type == "prismatic" else 0.0
+
+
+def _range(scene: SceneGraph, frame: str) -> tuple[float, float]:
+    """Return the smallest and largest value of a joint, as its leader allows."""
     joint = scene.joint(frame)
-    if joint.type != "prismatic":
-        return 0.0
     if joint.mimic is None:
-        return max(abs(joint.lower), abs(joint.upper))
-    leader = scene.joint(scene.joint_frame(joint.mimic.joint))
-    ends = (joint.mimic.multiplier * end + joint.mimic.offset for end in (leader.lower, leader.upper))
-    return max(abs(end) for end in ends)
+        lower, upper = scene.joint_limits[scene.joint_names.index(joint.name)]
+        return float(lower), float(upper)
+    ends = _range(scene, scene.joint_frame(joint.mimic.joint))
+    # A multiplier of 0 has the offset for any value of the leader, unlimited ones too.
+    turned = [joint.mimic.multiplier * end + joint.mimic.offset if joint.mimic.multiplier else joint.mimic.offset
+              for end in ends]  # fmt: skip
+    return min(turned), max(turned)

@@ -254,7 +254,7 @@ class Manipulator:
 
     def effort_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
         """Return the largest efforts (n_arm,) in N m or N: the description's, else the scene's, else infinity."""
-        limits = np.array([scene.joint(scene.joint_frame(joint)).effort for joint in self.joints])
+        limits = np.array(scene.effort_limits[self.joint_indices(scene)])
         limits[~(limits > 0.0)] = math.inf
         return np.array([self.effort.get(joint, limit) for joint, limit in zip(self.joints, limits, strict=True)])
 
