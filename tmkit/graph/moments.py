@@ -28,7 +28,7 @@ from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
 from tmkit.graph.observation_frames import free_name
 from tmkit.graph.rigid import edges_of_twists, moving_edges
-from tmkit.graph.traversal import edges_between
+from tmkit.graph.traversal import edges_between, leading_joint
 from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
 
 Array = NDArray[np.float64]
@@ -400,9 +400,8 @@ def joint_velocities(
 
 def driving_joints(scene: SceneGraph, a: str, b: str) -> set[str]:
     """Return the joints on which the pose of two frames of one tree depends, without those that mimic."""
-    found = [scene.joint(edge) for edge in edges_between(scene, a, b)]
-    moving = [joint for joint in found if joint.type not in ("fixed", "free")]
-    return {joint.name if joint.mimic is None else joint.mimic.joint for joint in moving}
+    leaders = (leading_joint(scene, edge) for edge in edges_between(scene, a, b))
+    return {joint for joint in leaders if joint is not None}
 
 
 def segment(stamps: Vector, stamp: float) -> tuple[float, float]:

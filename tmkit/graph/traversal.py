@@ -129,6 +129,25 @@ def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
     return tuple(joint.name for joint in joints if joint.type not in ("fixed", "free"))
 
 
+def leading_joint(scene: SceneGraph, frame: str) -> str | None:
+    """Return the joint of the configuration whose value moves the edge above a frame, through all mimic rules.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+
+    Returns:
+        Name of the joint; None for an edge that no value moves. O(mimic rules log n).
+
+    Raises:
+        UnknownNameError: if there is no such frame.
+    """
+    joint = scene.joint(frame)
+    while joint.mimic is not None:
+        joint = scene.joint(scene.joint_frame(joint.mimic.joint))
+    return joint.name if joint.is_actuated else None
+
+
 def twist_path(scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: str) -> tuple[str, ...]:
     """Return the frames whose twist edges lead from one body to another. O(t log n) for t twist edges.
 

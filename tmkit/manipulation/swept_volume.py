@@ -23,6 +23,7 @@ from tmkit._support.elementary import norms
 from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, PointCloud, SceneGraph
+from tmkit.graph.traversal import leading_joint
 from tmkit.motion.reachable_region import hull_points
 from tmkit.plans.values import Plan
 from tmkit.robots import pair_distance
@@ -175,11 +176,7 @@ def _motions(plan: Plan) -> Iterator[tuple[SceneGraph, NDArray[np.float64]]]:
 def _moving(scene: SceneGraph, rows: NDArray[np.float64]) -> list[str]:
     """Return the frames that are children of a joint which moves along a path, in the order of the scene."""
     names = {scene.joint_names[column] for column in np.flatnonzero(np.ptp(rows, axis=0)).tolist()}
-    movers = {scene.joint_frame(name) for name in names}
-    for frame in scene.frame_names:
-        mimic = scene.joint(frame).mimic
-        if mimic is not None and mimic.joint in names:
-            movers.add(frame)
+    movers = [frame for frame in scene.frame_names if leading_joint(scene, frame) in names]
     moved = {below for frame in movers for below in scene.subtree(frame)}
     return [frame for frame in scene.frame_names if frame in moved]
 

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
+from tmkit.graph.traversal import leading_joint
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial import Pose
 
@@ -136,7 +137,7 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
 def _moving(scene: SceneGraph, manipulator: Manipulator) -> list[str]:
     """Return the frames on the way from the root to the tool whose edges the arm's joints move."""
     chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
-    return [frame for frame in chain if _leader(scene, frame) in manipulator.joints]
+    return [frame for frame in chain if leading_joint(scene, frame) in manipulator.joints]
 
 
 def _edge(scene: SceneGraph, frame: str, last: str, q: ArrayLike) -> Pose:
@@ -144,14 +145,6 @@ def _edge(scene: SceneGraph, frame: str, last: str, q: ArrayLike) -> Pose:
     above = scene.parent(frame)
     assert above is not None, "a joint has a parent"
     return scene.pose(above, relative_to=last, q=q) @ scene.local_pose(frame)
-
-
-def _leader(scene: SceneGraph, frame: str) -> str | None:
-    """Return the name of the joint whose value moves a frame's edge."""
-    joint = scene.joint(frame)
-    while joint.mimic is not None:
-        joint = scene.joint(scene.joint_frame(joint.mimic.joint))
-    return joint.name if joint.is_actuated else None
 
 
 def _longest_slide(scene: SceneGraph, frame: str) -> float:

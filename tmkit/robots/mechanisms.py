@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
+from tmkit.graph.traversal import leading_joint
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial import Pose
 
@@ -136,8 +137,12 @@ def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str
 
 def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
     """Return the frames whose edges are some joints, or joints that mimic them, in the scene's order."""
-    moved = [(frame, joint) for frame in scene.frame_names if (joint := scene.joint(frame)).is_actuated]
-    return [frame for frame, j in moved if j.name in joints or (j.mimic is not None and j.mimic.joint in joints)]
+    return [
+        frame
+        for frame in scene.frame_names
+        if (joint := scene.joint(frame)).is_actuated
+        and (joint.name in joints or leading_joint(scene, frame) in joints)
+    ]
 
 
 def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
