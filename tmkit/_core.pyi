@@ -1890,15 +1890,25 @@ class SceneGraph:
     def joint_limits(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         (n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.
+
+        At these the joint and all joints that mimic it keep their limits. O(joints log n), as the two below.
         """
 
     @property
     def velocity_limits(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(n_joints,) largest speeds, rad/s or m/s."""
+        """
+        (n_joints,) largest speeds, rad/s or m/s.
+
+        At these the joint and all joints that mimic it keep their limits; 0 is no limit, as many files have it.
+        """
 
     @property
     def effort_limits(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(n_joints,) largest torques or forces, N m or N."""
+        """
+        (n_joints,) largest torques or forces, N m or N.
+
+        No joint that mimics it alone takes more than its own: a force F on it is one of ``|multiplier| F`` on its leader.
+        """
 
     @staticmethod
     def from_frames(frames: Sequence[FrameSpecification], *, allowed: Sequence[tuple[str, str, str]] = (), bodies_without_frames: Sequence[str] = ()) -> SceneGraph:

@@ -171,7 +171,8 @@ SceneEdit::LeaderRanges SceneEdit::leader_ranges() const {
         const auto [rule, leader] = rules::followed(view, frame);
         if (leader == frame) return;
         const auto at = ranges.try_emplace(leader->id, rules::own_range(view, leader)).first;
-        at->second.narrow(rules::own_range(view, frame), rule.multiplier, rule.offset);
+        at->second.narrow(rules::own_range(view, frame), rule.multiplier, rule.offset,
+                          rules::mimics_above(view, frame));
     });
     return ranges;
 }
@@ -198,7 +199,7 @@ void SceneEdit::check_limits(const Joint& joint, FrameId id, const FrameRecord* 
     const auto [rule, end] = rules::followed(view, frame);
     const auto at = ranges_->find(end->id);
     LeaderRange range = at != ranges_->end() ? at->second : rules::own_range(view, end);
-    range.narrow(own, rule.multiplier, rule.offset);
+    range.narrow(own, rule.multiplier, rule.offset, rules::mimics_above(view, frame));
     rules::require_values(view, end, range);
     ranges_->erase(id);
     (*ranges_)[end->id] = range;

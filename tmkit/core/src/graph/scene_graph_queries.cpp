@@ -130,8 +130,8 @@ std::vector<EntryLimits> SceneGraph::entry_limits() const {
         if (frame.joint->mimic.empty()) return;
         const JointRule rule = joint_rule(frame);
         EntryLimits& leader = limits[rule.entry];
-        LeaderRange range{leader.lower, leader.upper};
-        range.narrow(rules::own_range(GraphView(*this), &frame), rule.multiplier, rule.offset);
+        LeaderRange range{.lower = leader.lower, .upper = leader.upper};
+        range.narrow(rules::own_range(GraphView(*this), &frame), rule.multiplier, rule.offset, 0);
         leader.lower = range.lower;
         leader.upper = range.upper;
         if (rule.multiplier == 0.0) return;

@@ -126,6 +126,13 @@ auto followed(const auto& view, auto frame) {
     return std::pair(rule, frame);
 }
 
+// How many rules lead from a joint up to the one that it follows in the end.
+std::size_t mimics_above(const auto& view, auto frame) {
+    std::size_t count = 0;
+    for (auto next = view.leader(frame); next != view.none; next = view.leader(next)) ++count;
+    return count;
+}
+
 // --- limits of joints that follow others -----------------------------------------------------------------------------
 
 // A scene with another joint on a frame, or on a new one (none).
@@ -157,6 +164,10 @@ LeaderRange own_range(const auto& view, auto frame) {
 }
 
 void require_values(const auto& view, auto leader, const LeaderRange& range) {
+    if (range.mimics > most_mimics)
+        throw refusals::scene(
+            "joint '{}' is followed by a row of {} joints that mimic one another; expected at most {}",
+            view.joint_name(view.id(leader)), range.mimics, most_mimics);
     if (!range.is_empty()) return;
     const std::string name = view.joint_name(view.id(leader)), low = view.joint_name(range.lowest);
     const std::string high = view.joint_name(range.highest);
@@ -175,7 +186,8 @@ template <class View> void check_leader_range(const RejointedView<View>& view) {
     LeaderRange range = own_range(view, leader);
     const auto narrow = [&](auto frame) {
         const auto [rule, end] = followed(view, frame);
-        if (frame != leader && end == leader) range.narrow(own_range(view, frame), rule.multiplier, rule.offset);
+        if (frame != leader && end == leader)
+            range.narrow(own_range(view, frame), rule.multiplier, rule.offset, mimics_above(view, frame));
     };
     view.each_joint([&](auto frame) {
         if (frame != view.changed()) narrow(frame);
