@@ -140,8 +140,7 @@ def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
     return [
         frame
         for frame in scene.frame_names
-        if (joint := scene.joint(frame)).is_actuated
-        and (joint.name in joints or leading_joint(scene, frame) in joints)
+        if (joint := scene.joint(frame)).is_actuated and (joint.name in joints or leading_joint(scene, frame) in joints)
     ]
 
 
