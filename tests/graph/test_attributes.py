@@ -16,7 +16,8 @@ from support.processes import run_process
 from tmkit.errors import SceneError
 from tmkit.graph import FrameSpecification, SceneGraph
 
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+INTEGERS = st.integers(-(2**63), 2**64 - 1)
+LEAVES = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 
 

@@ -160,7 +160,7 @@ def _pose(pose: Pose) -> str:
 
 
 def _attributes(values: Mapping[str, Any]) -> str:
-    pairs = [f"{{{_text(key)}, {_text(attribute_text(value))}}}" for key, value in sorted(values.items())]
+    pairs = [f"{{{_text(key)}, {_text(attribute_text(key, value))}}}" for key, value in sorted(values.items())]
     return f"{{{', '.join(pairs)}}}"
 
 

@@ -11,7 +11,6 @@ Invariant: the scene that the module builds equals the given one, and so does it
 from __future__ import annotations
 
 import io
-import json
 import keyword
 import os
 import re
@@ -28,7 +27,7 @@ from tmkit.errors import SceneError
 from tmkit.formats.cpp_header import cpp_of_scene
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
 from tmkit.graph import AttachedShape, EdgeNoise, Fixed, Inertia, Joint, NoiseSource, SceneGraph, Shape, StampedPoses
-from tmkit.graph.attributes import attribute_text
+from tmkit.graph.attributes import plain_attribute
 from tmkit.graph.traversal import Stamped, stamped_attributes
 from tmkit.spatial import Pose
 
@@ -242,12 +241,12 @@ class _Module:
         return self.call("Inertia", _number(inertia.mass), _list(inertia.center), f"matrix={_rows(inertia.matrix)}")
 
     def attributes(self, values: Mapping[str, object]) -> str:
-        return f"{{{', '.join(f'{key!r}: {self.attribute(value)}' for key, value in sorted(values.items()))}}}"
+        return f"{{{', '.join(f'{key!r}: {self.attribute(key, value)}' for key, value in sorted(values.items()))}}}"
 
-    def attribute(self, value: object) -> str:
+    def attribute(self, key: str, value: object) -> str:
         if isinstance(value, Stamped):
-            return self.call("Stamped", self.attribute(value.value), _number(value.stamp))
-        return repr(json.loads(attribute_text(value)))
+            return self.call("Stamped", self.attribute(key, value.value), _number(value.stamp))
+        return repr(plain_attribute(key, value))
 
     def stamps(self, stamps: StampedPoses) -> str:
         words = [_list(stamps.stamps), f"[{', '.join(map(self.pose, stamps.poses))}]", f"capacity={stamps.capacity}"]

@@ -148,8 +148,8 @@ def _test(wanted: Any) -> Callable[[Any], bool]:
     elif isinstance(wanted, str) or hasattr(wanted, "fullmatch"):
         one = _pattern(wanted)
     else:  # the same JSON: 1 is neither 1.0 nor true
-        text = attribute_text(SceneGraph().set_attribute("world", "value", wanted).attributes("world")["value"])
-        one = lambda value: attribute_text(value) == text  # noqa: E731
+        text = attribute_text("value", wanted)
+        one = lambda value: attribute_text("value", value) == text  # noqa: E731
     return lambda value: one(value) or (isinstance(value, PVector) and any(map(one, value)))
 
 

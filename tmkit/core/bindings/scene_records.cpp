@@ -19,15 +19,7 @@ static std::string quoted_key(bool is_first, const std::string& key) {
 
 // A value of an attribute as canonical JSON text, and back.
 std::string attribute_text(const std::string& key, nb::handle value) {
-    try {
-        return nb::cast<std::string>(registered_function(Registered::attribute_text)(value));
-    } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
-        throw Error(
-            ErrorKind::scene,
-            "attribute '{}' must be text, a finite number, true, false, None, or lists and dicts of these, not {}", key,
-            nb::cast<std::string>(nb::repr(value)));
-    }
+    return nb::cast<std::string>(registered_function(Registered::attribute_text)(key, value));
 }
 
 // JSON that ends in a digit is a number, in which there is no `@`.
@@ -48,7 +40,11 @@ Attributes attributes_of(const AttributeMapping& values) {
     Attributes attributes;
     for (nb::handle item : values.items()) {
         std::string_view text;
-        if (!nb::try_cast(item[0], text) || text.empty())
+        const bool is_text = nb::try_cast(item[0], text);
+        if (!is_text && nb::isinstance<nb::str>(item[0]))
+            throw Error(ErrorKind::scene, "an attribute's key has an unpaired surrogate: {}",
+                        nb::cast<std::string>(nb::repr(item[0])));
+        if (!is_text || text.empty())
             throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not {}",
                         nb::cast<std::string>(nb::repr(item[0])));
         const std::string key(text);

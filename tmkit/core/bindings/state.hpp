@@ -56,7 +56,8 @@ template <class Read> auto restored(Read&& read) {
     try {
         return read();
     } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError))
+        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError) &&
+            !error.matches(PyExc_OverflowError) && !error.matches(PyExc_RecursionError))
             throw;
         throw damaged_state(nb::str(error.value()).c_str());
     }

@@ -20,6 +20,7 @@ import numpy as np
 
 from tmkit import graph
 from tmkit._support.source_location import reported
+from tmkit.errors import SceneError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.build import mesh_in_pieces
 from tmkit.formats.spec.parts import JOINTS_WITHOUT_VALUE, PIECES, JointSpec
@@ -71,11 +72,23 @@ def attributes_to_dict(owner: graph.FrameSpecification | graph.Group) -> Json:
 
 def attributes_from_dict(node: JsonNode) -> Json | None:
     """Return the attributes in the JSON object of a frame or a group, with their stamps."""
-    attributes = node.get("attributes").table() if "attributes" in node.table() else None
+    if "attributes" not in node.table() and "attribute_stamps" not in node.table():
+        return None
+    values = node.get("attributes")
+    attributes = {key: _attribute(values.get(key), key) for key in values.table()}
     if "attribute_stamps" not in node.table():
         return attributes
-    values, stamps = node.get("attributes"), node.get("attribute_stamps")
-    return values.table() | {key: Stamped(values.get(key).value, stamps.get(key).number()) for key in stamps.table()}
+    stamps = node.get("attribute_stamps")
+    return attributes | {key: Stamped(values.get(key).value, stamps.get(key).number()) for key in stamps.table()}
+
+
+def _attribute(node: JsonNode, key: str) -> Any:
+    from tmkit.graph.attributes import plain_attribute  # few scenes have attributes
+
+    try:
+        return plain_attribute(key, node.value)
+    except SceneError as error:
+        raise node.error(str(error)) from None
 
 
 def frame_from_dict(

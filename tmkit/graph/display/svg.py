@@ -375,6 +375,6 @@ def _lines(attributes: Mapping[str, Any]) -> list[str]:
     for key in sorted(attributes):
         value = attributes[key]
         for one in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
-            text = f"{key} = {one if isinstance(one, str) else attribute_text(one)}"
+            text = f"{key} = {one if isinstance(one, str) else attribute_text(key, one)}"
             lines.append(f"({clean(text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + '…')})")
     return lines
