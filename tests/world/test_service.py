@@ -17,7 +17,14 @@ from support.faulty_transport import FaultyTransport
 from support.scene_edits import edits
 from support.scene_model import SceneModel
 
-from tmkit.errors import ArgumentError, FileFormatError, MissingFileError, ServiceError, TimeLimitError
+from tmkit.errors import (
+    ArgumentError,
+    FileFormatError,
+    MissingFileError,
+    SceneError,
+    ServiceError,
+    TimeLimitError,
+)
 from tmkit.graph import Box, Mesh, NoiseSource, Revolute, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter
@@ -135,8 +142,10 @@ def test_an_edit_is_whole_or_not_at_all(served: tuple[WorldServer, Client]) -> N
     with pytest.raises(RuntimeError), client.edit() as edit:
         raise RuntimeError
     assert client.server_status().version == 0
-    with pytest.raises(ArgumentError, match="this cannot be sent: Encoding objects of type ellipsis"):
+    with pytest.raises(SceneError, match=r"attribute 'k' must be text, a finite number.* not Ellipsis"):
         client.set_attribute("table", "k", ...)
+    with pytest.raises(ArgumentError, match="this cannot be sent: "):
+        client.add_stamped_pose("table", Pose(), stamp=2**70)
 
 
 def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client]) -> None:
@@ -320,20 +329,19 @@ def test_a_log_stays_short_and_so_do_its_shapes(tmp_path: Path) -> None:
     assert forgotten.digest in {path.name for path in (tmp_path / "log.blobs").iterdir()}
 
 
-def test_what_cannot_be_recorded_is_not_acknowledged(tmp_path: Path) -> None:
-    """A local edit with a shape that is too large for the log ends all edits; the log has what was before."""
+def test_what_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
+    """A local edit with a shape that is too large for the log is rejected with the reason; all others go on."""
     transport, limits = InProcessTransport(), ServiceLimits(message_bytes=1_000)
     with WorldServer(transport, log=tmp_path / "log", limits=limits) as server:
         client = Client(transport)
         client.add_frame("a", "world")
         large = Mesh(np.random.default_rng(1).random((100, 3)), TETRAHEDRON.faces)
-        server.live.update(lambda scene: scene.add_shape("a", large))
-        assert server.failure is not None
-        assert "version 2 cannot be recorded: shape" in server.failure
-        with refused("internal", "the log cannot be written"):
-            client.add_frame("b", "world")
+        with refused("edit", "version 2 cannot be recorded: shape .* has 2512 bytes; a blob has at most 1000"):
+            server.live.update(lambda scene: scene.add_shape("a", large))
+        assert (server.failure, server.version) == (None, 1)
+        client.add_frame("b", "world")
     with WorldServer(InProcessTransport(), log=tmp_path / "log") as server:
-        assert server.live.scene.frame_names == ("world", "a")
+        assert server.live.scene.frame_names == ("world", "a", "b")
         assert server.live.scene.shapes("a") == ()
 
 

@@ -351,29 +351,86 @@ def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert order[0] == "a after 1" and len(synchronised) <= 2  # noqa: PT018
 
 
-def test_a_full_disk_acknowledges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the disk refuses, no answer leaves, the reason is there, and what was on disk stays."""
+def test_a_full_disk_rejects_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that cannot be written, or only in part, is an error that leaves no trace; later ones go on."""
+    path = tmp_path / "log"
+    recorded(path, b"before")
+    transport = RecordingTransport(InProcessTransport(), path)
+    for room in (0, 1, 20, 25):  # bytes of the record that the disk still takes
+        begin = transport.size
+
+        def write(file: int, data: bytes, begin: int = begin, room: int = room) -> int:
+            left = begin + room - os.fstat(file).st_size
+            if left <= 0:
+                raise OSError(28, "No space left on device")
+            return os.pwrite(file, data[:left], 0)  # the file is open for appending
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", write)
+            with pytest.raises(OutputError, match="the log cannot be written: No space left on device"):
+                transport.keep(b"rejected")
+        assert path.stat().st_size == begin
+        transport.keep(b"after %d" % room)
+    transport.close()
+    assert transport.failure is None
+    assert recorded(path) == [b"before", *(b"after %d" % room for room in (0, 1, 20, 25))]
+
+
+def test_a_record_can_be_withdrawn(tmp_path: Path) -> None:
+    """A record that is withdrawn is gone, whether it was on disk already or not; those before and after it stay."""
+    path, inner = tmp_path / "log", InProcessTransport()
+    transport = RecordingTransport(inner, path)
+    transport.serve(lambda _, reply: reply(b""))
+    for number in range(6):
+        transport.keep(b"kept %d" % number)
+        size = transport.size
+        transport.keep(b"withdrawn %d" % number)
+        if number % 2:
+            assert inner.request(b"", timeout=60.0) == b""  # it is on disk
+        transport.withdraw(size)
+        transport.withdraw(size)
+    transport.close()
+    assert recorded(path) == [b"kept %d" % number for number in range(6)]
+
+
+def test_records_beyond_the_limit_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that could not be read again is not written."""
+    monkeypatch.setattr("tmkit.world.service.recording._LARGEST", 100)
+    transport = RecordingTransport(InProcessTransport(), tmp_path / "log")
+    with pytest.raises(OutputError, match="a record of 101 bytes; expected at most 100"):
+        transport.keep(bytes(101))
+    transport.keep(bytes(100))
+    transport.close()
+    with pytest.raises(OutputError, match="the log cannot be written: it is closed"):
+        transport.keep(b"")
+    assert recorded(tmp_path / "log") == [bytes(100)]
+
+
+def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the file cannot be synchronised, no answer leaves, the reason is there, and records are rejected."""
     path = tmp_path / "log"
     recorded(path, b"before")
     inner = InProcessTransport()
     transport = RecordingTransport(inner, path)
 
-    def full(file: int, data: object) -> int:
-        raise OSError(28, "No space left on device")
+    def fail(file: int) -> None:
+        raise OSError(5, "Input/output error")
 
     def handle(message: bytes, reply: Callable[[bytes], None]) -> None:
         transport.keep(message)
         reply(message)
 
     transport.serve(handle)
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "fdatasync", fail)
     assert inner.request(b"a", timeout=0.1) is None
     transport._thread.join()
-    assert transport.failure == f"{path}: No space left on device"
-    assert inner.request(b"b", timeout=0.01) is None
+    assert transport.failure == f"{path}: Input/output error"
+    for is_restart in (False, True):
+        with pytest.raises(OutputError, match="the log cannot be written: .*Input/output error"):
+            transport.keep(b"b", is_restart=is_restart)
     transport.close()
     monkeypatch.undo()
-    assert recorded(path) == [b"before"]
+    assert recorded(path)[0] == b"before"
 
 
 def test_a_torn_tail_is_cut_with_a_note(tmp_path: Path) -> None:

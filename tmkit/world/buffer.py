@@ -139,6 +139,7 @@ class Buffer(LiveScene):
         with self._lock:
             try:
                 made = insert()
+                self._record(made)
             except (TmkitError, AttributeError, TypeError) as error:
                 self._refusals.append(f"{authority}: {error}")
                 return False

@@ -5,9 +5,20 @@ from __future__ import annotations
 import threading
 import time as clock
 from collections.abc import Callable
+from typing import Protocol
 
 from tmkit._core import SceneGraph
 from tmkit.errors import ArgumentError, ListenerError
+
+
+class VersionRecorder(Protocol):
+    """Records the versions of a live scene; see :meth:`LiveScene.record_by`."""
+
+    def record(self, scene: SceneGraph) -> None:
+        """Record a version that is to be made, or raise, which rejects it."""
+
+    def discard(self) -> None:
+        """Undo the last :meth:`record`: another recorder has rejected the version."""
 
 
 class LiveScene:
@@ -25,6 +36,7 @@ class LiveScene:
         self._scene = SceneGraph() if scene is None else scene
         self._lock = threading.RLock()  # of writers
         self._changed = threading.Condition(self._lock)
+        self._recorders: tuple[VersionRecorder, ...] = ()
         self._listeners: tuple[Callable[[SceneGraph], None], ...] = ()
 
     @property
@@ -41,6 +53,7 @@ class LiveScene:
         Raises:
             ArgumentError: the function returns no scene, or changed the world itself.
             ListenerError: listeners raised; the version stands all the same.
+            Exception: if a recorder raised it; the world is as it was.
         """
         with self._lock:
             before = self._scene
@@ -50,6 +63,7 @@ class LiveScene:
             if self._scene is not before:
                 raise ArgumentError("an edit returns a scene and leaves the live scene itself alone")
             if made is not before:
+                self._record(made)
                 self._put(made)
         return made
 
@@ -68,6 +82,24 @@ class LiveScene:
                     return None
                 self._changed.wait(left)
             return self._scene
+
+    def record_by(self, recorder: VersionRecorder) -> Callable[[], None]:
+        """Record each new version before it replaces the present one, and return a function that ends this.
+
+        The thread that makes an edit calls the recorder before any other version is made. If the recorder raises, the
+        version is discarded, and the edit raises that error.
+
+        Args:
+            recorder: of new versions; those that recorded a version discard it if a later one raises.
+        """
+        with self._lock:
+            self._recorders = (*self._recorders, recorder)
+
+        def remove() -> None:
+            with self._lock:
+                self._recorders = tuple(known for known in self._recorders if known is not recorder)
+
+        return remove
 
     def on_change(self, listener: Callable[[SceneGraph], None]) -> Callable[[], None]:
         """Call a function with each new version, and return a function that ends this.
@@ -88,16 +120,31 @@ class LiveScene:
 
         return remove
 
+    def _record(self, scene: SceneGraph) -> None:
+        """Have all recorders record a scene that is to become the present version. The lock is held."""
+        recorded: list[VersionRecorder] = []
+        try:
+            for recorder in self._recorders:
+                recorder.record(scene)
+                recorded.append(recorder)
+        except BaseException:
+            for recorder in reversed(recorded):
+                recorder.discard()
+            raise
+
     def _put(self, scene: SceneGraph) -> None:
-        """Make a scene the present version and call all listeners. The lock is held."""
+        """Make a recorded scene the present version and call all listeners. The lock is held."""
         self._scene = scene
         self._changed.notify_all()
-        failed: list[tuple[str, Exception]] = []
+        failed: list[tuple[str, BaseException]] = []
         for listener in self._listeners:
             try:
                 listener(scene)
-            except Exception as error:
+            except BaseException as error:  # of Ctrl-C, too: a listener after it may be a server's
                 failed.append((getattr(listener, "__qualname__", repr(listener)), error))
+        for _, error in failed:
+            if not isinstance(error, Exception):
+                raise error
         if failed:
             reasons = "; ".join(f"listener {name} raised {type(error).__name__}: {error}" for name, error in failed)
             message = f"the new version was made, and {reasons}"

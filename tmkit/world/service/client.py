@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.closing import Closing
-from tmkit.errors import ArgumentError, ListenerError, ServiceError, TimeLimitError
+from tmkit.errors import ArgumentError, ServiceError, TimeLimitError, TmkitError
 from tmkit.graph import FrameSpecification, SceneGraph, Shape, diff
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.store.blobs import blob_of_shape
@@ -256,7 +256,7 @@ class Client(WorldEdits, Closing):
         number = next(self._numbers)
         try:
             message = m.encode((m.FORMAT, self._token, self._session, number, body))
-        except (TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ArgumentError(f"this cannot be sent: {error}") from None
         end = clock.monotonic() + self._timeout + wait
         while (left := end - clock.monotonic()) > 0.0:
@@ -347,8 +347,9 @@ class Replica(LiveScene, Closing):
                 if scene is not self.scene:
                     ready, told = clock.monotonic() + self._interval, None
                     try:
+                        self._record(scene)
                         self._put(scene)
-                    except ListenerError as error:
+                    except TmkitError as error:  # of a recorder, or listeners
                         told = str(error)
                 self.failure = told
 

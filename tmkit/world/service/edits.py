@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from tmkit.errors import ArgumentError, ServiceError, TmkitError
 from tmkit.graph import AttachedShape, FrameSpecification, Joint, SceneGraph, Shape
+from tmkit.graph.attributes import plain_attribute
+from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 from tmkit.store.blobs import shape_of_blob
 from tmkit.store.encoding import DifferenceWriter, decode_difference
@@ -107,9 +109,14 @@ class WorldEdits:
         Args:
             frame: the frame.
             key: of the attribute.
-            value: a JSON value; None is one, and stays (``null``).
+            value: a JSON value; None is one, and stays (``null``). It may be a ``graph.Stamped``.
+
+        Raises:
+            SceneError: if the value is not JSON, as of the scene's own method.
         """
-        self._operate(m.SetAttribute(frame, key, value))
+        stamp = value.stamp if isinstance(value, Stamped) else None
+        plain = plain_attribute(key, value.value if isinstance(value, Stamped) else value)
+        self._operate(m.SetAttribute(frame, key, plain, stamp))
 
 
 class CollectedEdits(WorldEdits):

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from tmkit.graph import FrameDifference, FrameSpecification, NoiseSource, SceneDifference, SceneEdit, SceneGraph, Shape
+from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter
 
@@ -92,11 +93,12 @@ class RemoveFrame(_Message, tag="remove"):
 
 
 class SetAttribute(_Message, tag="attribute"):
-    """As :meth:`~tmkit.graph.SceneGraph.set_attribute`; None is a value, JSON's null."""
+    """As :meth:`~tmkit.graph.SceneGraph.set_attribute`; None is a value, JSON's null; the stamp is in seconds."""
 
     frame: Name
     key: Name
     value: Any = None
+    stamp: float | None = None
 
 
 class Change(_Message, tag="change"):
@@ -276,8 +278,8 @@ def apply(operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttr
             edit.reparent(frame, parent, pose=placed, q=None if q is None else np.array(q))
         case RemoveFrame(frame, subtree):
             edit.remove_frame(frame, subtree=subtree)
-        case SetAttribute(frame, key, value):
-            edit.set_attribute(frame, key, value)
+        case SetAttribute(frame, key, value, stamp):
+            edit.set_attribute(frame, key, value if stamp is None else Stamped(value, stamp))
     if isinstance(operation, SetPose | AddStampedPose) and operation.covariance is not None:
         edit.set_covariance(operation.frame, matrix(operation.covariance))
 

@@ -1,8 +1,9 @@
 """A transport that records: what it keeps is on disk before any answer that was given after it leaves.
 
-It wraps another transport. Records are appended to one file. A thread writes all that waits, synchronises the file once
-(``fdatasync``), and then sends the answers that waited for it: many edits share one synchronisation, and queries wait
-only while records do. If the disk refuses, no answer leaves any more, and :attr:`RecordingTransport.failure` says why.
+It wraps another transport. A record is appended to one file at once; if it cannot be, as on a full disk, what was
+written of it is cut, and the caller receives the error. A thread synchronises the file (``fdatasync``), and then sends
+the answers that waited for it: many edits share one synchronisation, and queries wait only while records do. If the
+synchronisation fails, no answer leaves any more, and :attr:`RecordingTransport.failure` is the reason.
 
 A restart, a record that makes those before it needless, begins a new file, which is written beside the log and
 synchronised, and then takes its name: a kill leaves the one or the other, whole. Where the disk has no room for both,
@@ -62,7 +63,7 @@ class RecordingTransport(Transport):
         path: the file; made if it is missing.
 
     Attributes:
-        failure: why the disk refused; None while it does not.
+        failure: why the file cannot be synchronised; None while it can.
         notes: what was cut when the file was opened.
         restarts: how many have become the beginning of the file since.
 
@@ -77,9 +78,11 @@ class RecordingTransport(Transport):
         self.failure: str | None = None
         self.notes: tuple[str, ...] = ()
         self.restarts = 0
+        self._disk = threading.Lock()  # of synchronisation, and of the file that is begun anew; before the next one
         self._changed = threading.Condition()
-        self._waiting: list[bytes | tuple[Reply, bytes]] = []
-        self._is_busy = self._is_closed = False
+        self._waiting: list[tuple[Reply, bytes]] = []
+        self._is_dirty = self._is_busy = self._is_closed = False
+        self._cuts = 0  # of records that were withdrawn
         try:
             self._file = os.open(self._path, _FLAGS, 0o600)
             try:
@@ -98,7 +101,7 @@ class RecordingTransport(Transport):
             raise ServiceError(f"{path}: another process uses the log", kind="log") from None
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror}", path=str(path), reason=error.strerror) from None
-        self._thread = threading.Thread(target=self._write_records, name="tmkit log", daemon=True)
+        self._thread = threading.Thread(target=self._synchronise, name="tmkit log", daemon=True)
         self._thread.start()
 
     def serve(self, handler: Handler) -> None:
@@ -115,10 +118,61 @@ class RecordingTransport(Transport):
         Args:
             record: bytes of the server's own.
             is_restart: a new server needs no records from before this one; the file begins anew with it.
+
+        Raises:
+            OutputError: if the record is too large or cannot be written; the file is as it was.
         """
+        if len(record) > _LARGEST:
+            raise self._error(f"a record of {len(record):,} bytes; expected at most {_LARGEST:,}")
+        if self.failure is not None or self._is_closed:
+            raise self._error(self.failure or "it is closed")
+        flagged = bytes([_RESTART if is_restart else _PLAIN]) + record
+        if is_restart:
+            with self._disk, self._changed:
+                try:
+                    self._begin_anew(flagged)
+                    return
+                except OSError as error:
+                    _logger.warning("%s: cannot be shortened: %s", self._path, error.strerror)
         with self._changed:
-            self._waiting.append(bytes([_RESTART if is_restart else _PLAIN]) + record)
+            data = _framed(flagged, self._synchronised)
+            try:
+                _write(self._file, data)
+            except OSError as error:
+                self._cut(self._written)
+                raise self._error(error.strerror) from None
+            self._written += len(data)
+            self._is_dirty = True
             self._changed.notify()
+
+    @property
+    def size(self) -> int:
+        """Size of the file with all records so far [bytes]."""
+        return self._written
+
+    def withdraw(self, size: int) -> None:
+        """Cut the file to the size that it had before records of which no answer was given."""
+        with self._changed:
+            if self._written > size:
+                self._cut(size)
+
+    def _cut(self, size: int) -> None:
+        """Cut the file; the lock is held."""
+        try:
+            os.ftruncate(self._file, size)
+        except OSError as error:
+            self._fail(error)
+        self._written, self._synchronised = size, min(self._synchronised, size)
+        self._cuts += 1
+        self._is_dirty = True  # answers wait until the cut is on disk, too
+        self._changed.notify()
+
+    def _fail(self, error: OSError) -> None:
+        self.failure = f"{self._path}: {error.strerror}"
+        _logger.error("the log cannot be written; no edit is acknowledged any more: %s", self.failure)
+
+    def _error(self, reason: str) -> OutputError:
+        return OutputError(f"the log cannot be written: {reason}", path=str(self._path), reason=reason)
 
     def recorded(self) -> Iterator[bytes]:
         """Yield the records that were there when the file was opened, from the last restart on."""
@@ -141,49 +195,40 @@ class RecordingTransport(Transport):
 
     def _answer(self, reply: Reply, answer: bytes) -> None:
         with self._changed:
-            if self._waiting or self._is_busy:  # for ever after a failure
+            if self._is_dirty or self._is_busy or self.failure is not None:
                 self._waiting.append((reply, answer))
                 return
         reply(answer)
 
-    def _write_records(self) -> None:
+    def _synchronise(self) -> None:
         while True:
             with self._changed:
                 self._is_busy = False
-                while not self._waiting and not self._is_closed:
+                while not self._is_dirty and not self._waiting and not self._is_closed:
                     self._changed.wait()
-                if not self._waiting:
+                if self.failure is not None or not (self._is_dirty or self._waiting):
                     return
-                taken, self._waiting, self._is_busy = self._waiting, [], True
-            records = [one for one in taken if isinstance(one, bytes)]
-            try:
-                if records:
-                    self._keep_all(records)
-            except OSError as error:
-                self.failure = f"{self._path}: {error.strerror}"
-                _logger.error("the log cannot be written; no edit is acknowledged any more: %s", self.failure)
-                return
-            for one in taken:
-                if not isinstance(one, bytes):
-                    one[0](one[1])
+                self._is_busy = True
+            with self._disk:
+                with self._changed:
+                    answers, self._waiting = self._waiting, []
+                    size, cuts = self._written, self._cuts
+                    is_dirty, self._is_dirty = self._is_dirty, False
+                try:
+                    if is_dirty:
+                        os.fdatasync(self._file)
+                except OSError as error:
+                    with self._changed:
+                        self._fail(error)
+                    return
+                with self._changed:
+                    if self._cuts == cuts:
+                        self._synchronised = size
+            for reply, answer in answers:
+                reply(answer)
 
-    def _keep_all(self, records: list[bytes]) -> None:
-        """Write records to the disk: into a new file from the last restart on, or, if that fails, to the end of this.
-
-        Once the new file has the name, records may be in it twice, and still those from the last restart on count.
-        """
-        begin = max((k for k, record in enumerate(records) if record[0] == _RESTART), default=-1)
-        if begin >= 0:
-            try:
-                self._begin_anew(records[begin:])
-                return
-            except OSError as error:
-                _logger.warning("%s: cannot be shortened: %s", self._path, error.strerror)
-        data = b"".join(_framed(record, self._synchronised) for record in records)
-        _write(self._file, data)
-        self._synchronised += len(data)
-
-    def _begin_anew(self, records: list[bytes]) -> None:
+    def _begin_anew(self, record: bytes) -> None:
+        """Write a file that begins with a record to the disk, and have it take the name; both locks are held."""
         path = os.path.realpath(self._path)
         new = f"{path}~tmkr"
         with contextlib.suppress(FileNotFoundError):
@@ -192,17 +237,22 @@ class RecordingTransport(Transport):
         try:
             os.fchmod(file, stat.S_IMODE(os.fstat(self._file).st_mode))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            data = b"".join(_framed(record, 0) for record in records)
+            data = _framed(record, 0)
             data += _framed(bytes([_MARK]), len(data))
             _write(file, data)
+            os.fdatasync(file)
             os.rename(new, path)
         except OSError:
             os.close(file)
             os.unlink(new)
             raise
         os.close(self._file)
-        self._file, self._synchronised = file, len(data)
-        self._synchronise_folder()
+        self._file = file
+        self._written = self._synchronised = len(data)
+        try:
+            self._synchronise_folder()
+        except OSError as error:
+            self._fail(error)
         self.restarts += 1
 
     def _checked(self) -> int:
@@ -224,7 +274,7 @@ class RecordingTransport(Transport):
             os.ftruncate(self._file, at)
         os.fsync(self._file)
         self._synchronise_folder()
-        self._synchronised = self._size_at_opening = at
+        self._written = self._synchronised = self._size_at_opening = at
         return restart
 
     def _synchronise_folder(self) -> None:
@@ -253,7 +303,6 @@ def _write(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
-    os.fdatasync(file)
 
 
 def _end_of_record(view: memoryview, at: int, size: int) -> int:
@@ -307,7 +356,7 @@ class WorldLog:
         self._transport, self._limits, self._keys = transport, limits, keys
         self._blobs = BlobFolder(Path(f"{os.fspath(path)}.blobs"), largest=limits.message_bytes)
         self._lock = threading.Lock()  # of the folder
-        self._named, self._snapshots = set[str](), 0  # digests since the last snapshot; how many were kept
+        self._named = set[str]()  # digests since the last snapshot
         self._room = 0  # bytes until the next
 
     def store(self, shape: Shape) -> None:
@@ -322,27 +371,46 @@ class WorldLog:
             return self._blobs.get(digest, source)
         return None
 
-    def keep_version(self, number: int, session: bytes, request: int, record: bytes, *, is_whole: bool) -> bool:
-        """Keep a version, and return whether a snapshot should follow."""
+    @property
+    def is_snapshot_due(self) -> bool:
+        """Whether the versions since the last snapshot have outgrown it."""
+        return self._room < 0
+
+    def keep_version(self, number: int, session: bytes, request: int, record: bytes, *, is_whole: bool) -> None:
+        """Keep a version; OutputError where it cannot be written."""
         data = m.encode(_Version(number, session, request, is_whole, record))
         self._transport.keep(data)
         self._room -= len(data)
-        return self._room < 0
+
+    @property
+    def size(self) -> int:
+        """Size of the file [bytes], for :meth:`withdraw`."""
+        return self._transport.size
+
+    def withdraw(self, size: int) -> None:
+        """Remove the versions that were kept since the file had a size; no client has received them."""
+        self._transport.withdraw(size)
 
     def keep_snapshot(
         self, world: bytes, number: int, sessions: Mapping[bytes, tuple[int, m.Done | m.Refused]],
         encode: Callable[[], bytes],
     ) -> None:  # fmt: skip
         """Begin the log anew with a version that ``encode`` returns, without shapes of older ones only."""
+        self._room = self._limits.log_bytes  # until the next attempt, if this one fails
         before, self._named = self._named, set()
-        done = [(s, r, d.version) for s, (r, d) in sessions.items() if isinstance(d, m.Done)]
-        data = m.encode(_Snapshot(world, number, done, encode()))
-        self._transport.keep(data, is_restart=True)
-        if number and self._transport.restarts == self._snapshots:
-            with self._lock:  # what is on disk begins with the last snapshot
-                self._blobs.remove_all_but(before | self._named)
-        self._snapshots += 1
+        restarts, is_begun = self._transport.restarts, False
+        try:
+            done = [(s, r, d.version) for s, (r, d) in sessions.items() if isinstance(d, m.Done)]
+            data = m.encode(_Snapshot(world, number, done, encode()))
+            self._transport.keep(data, is_restart=True)
+            is_begun = self._transport.restarts > restarts
+        finally:
+            if not is_begun:
+                self._named |= before
         self._room = max(self._limits.log_bytes, 8 * len(data))
+        if is_begun:
+            with self._lock:
+                self._blobs.remove_all_but(before | self._named)
 
     def recovered(self) -> Recovered | None:
         """Return what the log holds, None if it is new; ValueError where it is no log of versions."""

@@ -20,7 +20,7 @@ import os
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -83,12 +83,14 @@ class WorldServer(Closing):
         limits: ServiceLimits | None = None,
     ) -> None:  # fmt: skip
         self.limits = limits or ServiceLimits()
-        self.world, self._number, self._failure = os.urandom(16), 0, ""
+        self.world, self._number = os.urandom(16), 0
         self._access = Access(tokens, self.limits)
         self._keys = m.SourceKeys()
         self._uploads: OrderedDict[str, tuple[Shape, int]] = OrderedDict()  # and their sizes
         self._sessions: OrderedDict[bytes, tuple[int, m.Done | m.Refused]] = OrderedDict()
-        self._editing = (b"", 0)
+        self._editing = (b"", 0)  # session and request of the edit under way
+        self._recorded: _Recorded | None = None  # the version under way
+        self._is_closed = False
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()  # of counts and uploads
         self._records: dict[tuple[int, int], bytes] = {}  # encoded last
@@ -102,6 +104,7 @@ class WorldServer(Closing):
         self._followers = Followers(
             self.limits.followers, news=self._news_for, nothing=self._nothing_for, refused=self._refused
         )
+        self._remove_recorder = self.live.record_by(self)
         self._remove_listener = self.live.on_change(self._changed)
         self._transport.serve(self._receive)
 
@@ -122,7 +125,7 @@ class WorldServer(Closing):
     @property
     def failure(self) -> str | None:
         """Why nothing can be recorded any more; None while all is well. Nothing is acknowledged after it."""
-        return self._failure or getattr(self._transport, "failure", None)
+        return getattr(self._transport, "failure", None)
 
     @property
     def version(self) -> int:
@@ -138,6 +141,8 @@ class WorldServer(Closing):
 
     def close(self) -> None:
         """Answer waiting clients, end serving, and close the log."""
+        self._is_closed = True  # the recorder is removed after the edit under way
+        self._remove_recorder()
         self._remove_listener()
         self._followers.close()
         self._transport.close()
@@ -172,10 +177,17 @@ class WorldServer(Closing):
         with self._lock:
             self._counts["messages"] += 1
         if answer is not None:
-            data = m.encode((m.FORMAT, number, answer))
+            data = self._encoded_answer(number, answer)
             if principal:
                 self._access.charge(principal, 0, len(data))
             reply(data)
+
+    def _encoded_answer(self, number: int, answer: m.Reply) -> bytes:
+        """Return an answer as it is sent; one that cannot be encoded is a refusal."""
+        try:
+            return m.encode((m.FORMAT, number, answer))
+        except Exception as error:
+            return m.encode((m.FORMAT, number, self._refused(error)))
 
     def _answer(self, request: m.Request, body: m.Body, reply: Reply) -> m.Reply | None:
         number, scene = self._now
@@ -215,22 +227,15 @@ class WorldServer(Closing):
 
     def _refused(self, error: BaseException) -> m.Refused:
         """Return the refusal of a request that failed, counted by its kind."""
-        kind = "conflict" if isinstance(error, MergeConflictError) else "edit"
-        if isinstance(error, ServiceError):
-            kind = error.data["kind"]
-        elif isinstance(error, MissingFileError | KeyError):
-            kind = "unknown"
-        elif not isinstance(error, _WRONG):
-            kind = "internal"
+        refusal = _refusal(error)
+        if refusal.kind == "internal":
             _logger.error("a request failed", exc_info=error)
         with self._lock:
-            self._counts[f"refused: {kind}"] += 1
-        return m.Refused(kind, str(error)[:10_000])
+            self._counts[f"refused: {refusal.kind}"] += 1
+        return refusal
 
     def _edit(self, request: m.Request, body: m.Edit) -> m.Done | m.Refused:
         self._check_count(len(body.operations))
-        if self.failure is not None:
-            raise ServiceError("the log cannot be written", kind="internal")
         session, outcome = request.session, list[m.Done | m.Refused]()
 
         def edit(scene: SceneGraph) -> SceneGraph:
@@ -242,28 +247,33 @@ class WorldServer(Closing):
                 return scene
             made = scene
             try:
+                if self._is_closed:
+                    raise ServiceError("the server ends", kind="internal")
                 made = self._edited(scene, body)
-                if made is not scene:
-                    self._editing = session, request.number
-                outcome.append(m.Done(self.world, self._number + (made is not scene)))
-            except _WRONG as error:
-                made = scene
-                outcome.append(self._refused(error))
-            self._sessions[session] = request.number, outcome[0]
-            self._sessions.move_to_end(session)
-            while len(self._sessions) > _SESSIONS:
-                self._sessions.popitem(last=False)
+                answer: m.Done | m.Refused = m.Done(self.world, self._number + (made is not scene))
+            except Exception as error:
+                answer = self._refused(error)
+            if made is scene:
+                self._remember(session, request.number, answer)
+            else:
+                self._editing = session, request.number  # remembered when the version is recorded, or is not
+            outcome.append(answer)
             return made
 
         try:
             self.live.update(edit)
         except ListenerError as error:  # of others in this process: the edit is done
             _logger.error("%s", error)
-        if self.failure is not None:
-            raise ServiceError("the log cannot be written", kind="internal")
         with self._lock:
             self._counts["edits"] += 1
         return outcome[0]
+
+    def _remember(self, session: bytes, request: int, answer: m.Done | m.Refused) -> None:
+        """Remember the answer of a session's last edit, for when it arrives again; the world's lock is held."""
+        self._sessions[session] = request, answer
+        self._sessions.move_to_end(session)
+        while len(self._sessions) > _SESSIONS:
+            self._sessions.popitem(last=False)
 
     def _edited(self, scene: SceneGraph, body: m.Edit) -> SceneGraph:
         is_here = body.world in (b"", self.world)
@@ -322,25 +332,57 @@ class WorldServer(Closing):
             raise ServiceError(reason, kind="unknown")
         return shape
 
-    def _changed(self, scene: SceneGraph) -> None:
-        """Number a new version, record it, and only then let others see it; the world's lock is held."""
+    def record(self, scene: SceneGraph) -> None:
+        """Encode a new version and write it to the log, before it is one; the world's lock is held.
+
+        Raises:
+            ServiceError: if it cannot be encoded or written; nothing has changed.
+        """
+        if self._recorded is not None:
+            self.discard()  # it was interrupted before it became a version
         (session, request), self._editing = self._editing, (b"", 0)
-        number, before = self._number + 1, self._now[1]
-        if self._log is not None and self.failure is None:
-            try:
-                record = self._record(number - 1, number, before, scene)
-                is_whole = record is None
-                if record is None:
-                    record = self._whole(number, scene).record
-                if self._log.keep_version(number, session, request, record, is_whole=is_whole):
-                    self._keep_snapshot(self._log, number, scene)
-            except (TmkitError, OSError) as error:  # a shape that cannot be stored
-                self._failure = f"version {number} cannot be recorded: {error}"
-                _logger.error("%s", self._failure)
+        number = self._number + 1
+        try:
+            record = self._encoded(self._now[1], scene)
+            self._recorded = _Recorded(session, request, record, 0 if self._log is None else self._log.size)
+            if self._log is not None:
+                data = self._whole(number, scene).record if record is None else record
+                self._log.keep_version(number, session, request, data, is_whole=record is None)
+        except Exception as error:
+            self._recorded = None
+            refused = ServiceError(f"version {number} cannot be recorded: {error or type(error).__name__}", kind=_kind(error))
+            if session:
+                self._remember(session, request, _refusal(refused))
+            raise refused from error
+
+    def discard(self) -> None:
+        """Remove a recorded version from the log: it has not become one; the world's lock is held."""
+        if self._recorded is None:
+            return
+        (session, request, _, size), self._recorded = self._recorded, None
+        if self._log is not None:
+            self._log.withdraw(size)
+        if session:
+            self._remember(session, request, m.Refused("edit", "another recorder of the world rejected the edit"))
+
+    def _changed(self, scene: SceneGraph) -> None:
+        """Number a new version that was recorded, and let others see it; the world's lock is held."""
+        assert self._recorded is not None
+        (session, request, record, _), self._recorded = self._recorded, None
+        number = self._number + 1
+        if session:
+            self._remember(session, request, m.Done(self.world, number))
+        if record is not None:
+            self._records = {**dict(list(self._records.items())[-15:]), (number - 1, number): record}
         self._versions[number] = scene
         self._number, self._now = number, (number, scene)
         if len(self._versions) > self.limits.kept_versions:
             self._versions.popitem(last=False)
+        if self._log is not None and self._log.is_snapshot_due:
+            try:
+                self._keep_snapshot(self._log, number, scene)
+            except (TmkitError, OSError) as error:
+                _logger.warning("the log is not begun anew at version %d: %s", number, error)
         self._keys.forget(scene)
         self._followers.wake()
 
@@ -403,6 +445,33 @@ class WorldServer(Closing):
         frames = [after.specification(name) for name in after.frame_names if name in names]
         record = m.record_of_frames(frames, after, DifferenceWriter(self._keys.key)) if frames else b""
         return m.View(self.world, -1 if before is None else waiter.body.since, number, sorted(old - new), record)
+
+
+class _Recorded(NamedTuple):
+    """A version that is recorded and not yet made: its edit, its record, and the size of the log before it."""
+
+    session: bytes
+    request: int
+    record: bytes | None
+    size: int
+
+
+def _kind(error: BaseException) -> str:
+    """Return the kind of refusal of a request that failed."""
+    if isinstance(error, ServiceError):
+        return str(error.data["kind"])
+    if isinstance(error, OSError) and not isinstance(error, MissingFileError):
+        return "internal"
+    if isinstance(error, MergeConflictError):
+        return "conflict"
+    if isinstance(error, MissingFileError | KeyError):
+        return "unknown"
+    return "edit" if isinstance(error, _WRONG) else "internal"
+
+
+def _refusal(error: BaseException) -> m.Refused:
+    text = str(error) or type(error).__name__
+    return m.Refused(_kind(error), text[:10_000].encode(errors="backslashreplace").decode())
 
 
 def _changed_frames(difference: SceneDifference) -> set[str]:
