@@ -10,16 +10,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from support import service_kills
 from support.served_worlds import free_address, serving
 
 from tmkit.cli import main
-from tmkit.errors import ServiceError, TimeLimitError
+from tmkit.errors import SceneError, ServiceError, TimeLimitError
 from tmkit.formats import load_scene
 from tmkit.graph import SceneGraph, tree_text
 from tmkit.spatial import Pose
 from tmkit.world import connect
+from tmkit.world.service import messages as m
 
 pytest.importorskip("zenoh")
 
@@ -74,6 +76,33 @@ def test_what_does_not_speak_the_protocol_does_not_slow_others() -> None:
         world.set_attribute("world", "k", 0)
         flood.close()
         assert world.server_status().counts == {"edits": 4, "messages": 6, "refused: size": 1}
+
+
+def test_edits_that_cannot_be_kept_harm_no_others(tmp_path: Path) -> None:
+    """An attribute that nests too deep is rejected by client and server; later edits are there, also after a kill."""
+    address, log = free_address(), tmp_path / "world.log"
+    arguments = ["--listen", address, "--log", log]
+    with (
+        serving("panda_table", "blocks3", *arguments) as (process, _),
+        connect(address) as first,
+        connect(address) as second,
+    ):
+        for number, depth in enumerate((65, 400, 450, 985, 5_000)):
+            deep: list[object] = []
+            for _ in range(depth - 1):
+                deep = [deep]
+            with pytest.raises(SceneError, match=f"attribute 'k' is nested {depth:,} deep; expected at most 64"):
+                first.set_attribute("b", "k", deep)
+            message = b"\x91" * depth + b"\xc0"
+            with pytest.raises(ServiceError, match=f"nested {depth} deep; expected at most 64|recursion"):
+                first._ask(m.Edit([m.SetAttribute("b", "k", msgspec.Raw(message))]), m.Done)
+            second.set_attribute("b", "after", number + 1)
+            assert first.look("attributes", "b") == {"after": number + 1}
+            assert first.server_status().version == number + 1
+        process.kill()
+    with serving(*arguments) as (_, line), connect(address) as world:
+        assert line.endswith("version 5")
+        assert world.look("attributes", "b") == {"after": 5}
 
 
 _BLOCKS = """

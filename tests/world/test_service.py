@@ -17,14 +17,7 @@ from support.faulty_transport import FaultyTransport
 from support.scene_edits import edits
 from support.scene_model import SceneModel
 
-from tmkit.errors import (
-    ArgumentError,
-    FileFormatError,
-    MissingFileError,
-    SceneError,
-    ServiceError,
-    TimeLimitError,
-)
+from tmkit.errors import ArgumentError, FileFormatError, MissingFileError, SceneError, ServiceError, TimeLimitError
 from tmkit.graph import Box, Mesh, NoiseSource, Revolute, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter

@@ -426,7 +426,7 @@ def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, monkeypatch: pyt
     transport._thread.join()
     assert transport.failure == f"{path}: Input/output error"
     for is_restart in (False, True):
-        with pytest.raises(OutputError, match="the log cannot be written: .*Input/output error"):
+        with pytest.raises(OutputError, match=r"the log cannot be written: .*Input/output error"):
             transport.keep(b"b", is_restart=is_restart)
     transport.close()
     monkeypatch.undo()

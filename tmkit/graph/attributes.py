@@ -70,14 +70,28 @@ def attribute_text(key: str, value: object) -> str:
         value: as of :func:`plain_attribute`, or one :class:`~tmkit.graph.Stamped`.
 
     Raises:
-        SceneError: as :func:`plain_attribute`.
+        SceneError: as :func:`plain_attribute`, or if the stamp is not a finite number.
     """
-    if isinstance(value, Stamped):
-        stamp = _plain(key, value.stamp, 0)
-        if type(stamp) not in (int, float):
-            raise _rejected(key, f"needs seconds for its stamp, not {reprlib.repr(stamp)}")
-        return f"{_encoded(_plain(key, value.value, 0))}@{_encoded(stamp + 0.0)}"
-    return _encoded(_plain(key, value, 0))
+    plain, stamp = value_and_stamp(key, value)
+    return _encoded(plain) if stamp is None else f"{_encoded(plain)}@{_encoded(stamp)}"
+
+
+def value_and_stamp(key: str, value: object) -> tuple[Any, float | None]:
+    """Return the value that :func:`plain_attribute` returns, and its stamp in seconds, None without one.
+
+    Args:
+        key: the attribute, for messages.
+        value: as of :func:`attribute_text`.
+
+    Raises:
+        SceneError: as :func:`attribute_text`.
+    """
+    if not isinstance(value, Stamped):
+        return _plain(key, value, 0), None
+    stamp = _plain(key, value.stamp, 0)
+    if type(stamp) not in (int, float):
+        raise _rejected(key, f"needs seconds for its stamp, not {reprlib.repr(stamp)}")
+    return _plain(key, value.value, 0), stamp + 0.0
 
 
 def _plain(key: str, value: Any, depth: int) -> Any:

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit import graph
-from tmkit.errors import MergeConflictError, TmkitError
+from tmkit.errors import MergeConflictError, StoreError, TmkitError
 from tmkit.graph import EdgeNoise, FrameSpecification, NoiseSource, SceneDifference, SceneGraph, Shape, diff
 from tmkit.spatial import Pose
 
@@ -109,6 +109,10 @@ class DifferenceWriter:
         # A pair goes with its frames.
         pairs = [pair for pair in difference.pairs if pair[3] is not None or (pair[0] in after and pair[1] in after)]
         shapes = [(s.kind, s.dimensions) if s.kind in _PRIMITIVES else (s.digest, s.source) for s in self._shapes]
+        for source in self._sources:
+            if source.dimension > _LARGEST_SOURCE:
+                reason = f"noise source '{source.label}' has {source.dimension:,} dimensions"
+                raise StoreError(f"{reason}; a record has at most {_LARGEST_SOURCE:,}")
         sources = [(self._source_key(s, place), s.dimension, s.label) for s, place in self._sources.items()]
         more = [shapes, sources, pairs, groups, difference.bodies_before, difference.bodies_after]
         return _encoder.encode([frames, *_trimmed(more)])

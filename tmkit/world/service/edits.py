@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from tmkit.errors import ArgumentError, ServiceError, TmkitError
 from tmkit.graph import AttachedShape, FrameSpecification, Joint, SceneGraph, Shape
-from tmkit.graph.attributes import plain_attribute
-from tmkit.graph.traversal import Stamped
+from tmkit.graph.attributes import value_and_stamp
 from tmkit.spatial import Pose
 from tmkit.store.blobs import shape_of_blob
 from tmkit.store.encoding import DifferenceWriter, decode_difference
@@ -114,9 +113,7 @@ class WorldEdits:
         Raises:
             SceneError: if the value is not JSON, as of the scene's own method.
         """
-        stamp = value.stamp if isinstance(value, Stamped) else None
-        plain = plain_attribute(key, value.value if isinstance(value, Stamped) else value)
-        self._operate(m.SetAttribute(frame, key, plain, stamp))
+        self._operate(m.SetAttribute(frame, key, *value_and_stamp(key, value)))
 
 
 class CollectedEdits(WorldEdits):

@@ -350,7 +350,9 @@ class WorldServer(Closing):
                 self._log.keep_version(number, session, request, data, is_whole=record is None)
         except Exception as error:
             self._recorded = None
-            refused = ServiceError(f"version {number} cannot be recorded: {error or type(error).__name__}", kind=_kind(error))
+            refused = ServiceError(
+                f"version {number} cannot be recorded: {error or type(error).__name__}", kind=_kind(error)
+            )
             if session:
                 self._remember(session, request, _refusal(refused))
             raise refused from error
