@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from tmkit.world.service import messages as m
 
 COVARIANCE = np.diag([1e-4, 2e-4, 3e-4, 1e-5, 2e-5, 3e-5])
 TETRAHEDRON = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
-READ, WRITE = "r" * 16, "w" * 16
+READ, WRITE, OTHER = "r" * 16, "w" * 16, "o" * 16
 
 
 @pytest.fixture
@@ -551,6 +552,38 @@ def test_limits_are_kept() -> None:
             for _ in range(1_000):
                 flood.look("roots")
         other.add_frame("a", "world")  # has a rate of its own
+
+
+def test_followers_of_one_token_leave_room_for_others() -> None:
+    """A token that asks for changes a thousand times is refused beyond its share, and its places end at the news."""
+    transport, limits = InProcessTransport(), ServiceLimits(followers=30, followers_per_token=20)
+    with WorldServer(transport, tokens={READ: "read", OTHER: "read", WRITE: "write"}, limits=limits) as server:
+
+        def follow(token: str, count: int) -> tuple[list[str], list[bytes]]:
+            """Send requests that wait as long as they may; return the kinds of refusals, and later answers."""
+            answers: list[bytes] = []
+            for number in range(count):
+                body = ["follow", server.world, server.version, 60.0, 60.0]
+                session = number.to_bytes(16, "big")  # which does not help
+                server._receive(msgspec.msgpack.encode([1, token, session, number, body]), answers.append)
+            kinds = [msgspec.msgpack.decode(answer)[2][1] for answer in answers]
+            answers.clear()
+            return kinds, answers
+
+        kinds, answers = follow(READ, 1_000)
+        assert kinds == ["busy"] * 980
+        with refused("busy", "20 requests of this token or session wait for changes; at most as many may"):
+            Client(transport, token=READ)._ask(m.Follow(server.world, 0, 1.0), m.Changes)
+        other = Client(transport, token=OTHER)
+        with other.replica() as replica:
+            Client(transport, token=WRITE).add_frame("a", "world")
+            assert replica.wait_for(1, 60.0) == server.live.scene
+        for _ in range(60_000):
+            if len(answers) == 20:
+                break
+            time.sleep(0.001)
+        assert {msgspec.msgpack.decode(answer)[2][0] for answer in answers} == {"changes"}
+        assert follow(READ, 30)[0] == follow(OTHER, 11)[0] * 10 == ["busy"] * 10
 
 
 def m_blob(size: int) -> bytes:

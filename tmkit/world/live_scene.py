@@ -142,10 +142,10 @@ class LiveScene:
                 listener(scene)
             except BaseException as error:  # of Ctrl-C, too: a listener after it may be a server's
                 failed.append((getattr(listener, "__qualname__", repr(listener)), error))
-        for _, error in failed:
-            if not isinstance(error, Exception):
-                raise error
+        for _, raised in failed:
+            if not isinstance(raised, Exception):
+                raise raised
         if failed:
-            reasons = "; ".join(f"listener {name} raised {type(error).__name__}: {error}" for name, error in failed)
+            reasons = "; ".join(f"listener {name} raised {type(raised).__name__}: {raised}" for name, raised in failed)
             message = f"the new version was made, and {reasons}"
             raise ListenerError(message, listeners=tuple(name for name, _ in failed)) from failed[0][1]

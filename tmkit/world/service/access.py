@@ -31,6 +31,7 @@ class ServiceLimits:
         requests_per_second: of one token, or of one session where there are no tokens.
         bytes_per_second: of their requests and answers.
         followers: requests that wait for changes.
+        followers_per_token: those of one token, or of one session where there are no tokens.
         kept_versions: versions that can be fetched and edited from.
         upload_bytes: size of the shapes that were sent and are in no frame yet.
         log_bytes: size of the versions after which a log begins anew with the whole scene; at least eight times it.
@@ -42,6 +43,7 @@ class ServiceLimits:
     requests_per_second: float = 20_000.0
     bytes_per_second: float = 500_000_000.0
     followers: int = 1_000
+    followers_per_token: int = 200
     kept_versions: int = 1_000
     upload_bytes: int = 256_000_000
     log_bytes: int = 16_000_000
@@ -120,22 +122,27 @@ def _hashed(token: str) -> bytes:
 
 
 class Waiter:
-    """A client that waits for changes."""
+    """A request that waits for changes, of a token or session (``principal``)."""
 
-    def __init__(self, number: int, body: m.Follow, reply: Reply) -> None:
+    def __init__(self, number: int, body: m.Follow, reply: Reply, principal: bytes = b"") -> None:
         self.number, self.body, self.reply, self.since = number, body, reply, body.since
-        now = clock.monotonic()
-        self.ready, self.end = now + body.delay, now + max(body.wait, body.delay)
+        self.principal = principal
+        self.end = clock.monotonic() + body.wait
 
 
 class Followers:
-    """At most so many waiters, answered by a thread of their own: ``news`` is None where nothing is new for one."""
+    """Bounded waiters, answered by a thread of their own at the first news: ``news`` is None where there are none."""
 
     def __init__(
-        self, most: int, *, news: Callable[[Waiter], m.Reply | None], nothing: Callable[[Waiter], m.Reply],
+        self,
+        limits: ServiceLimits,
+        *,
+        news: Callable[[Waiter], m.Reply | None],
+        nothing: Callable[[Waiter], m.Reply],
         refused: Callable[[BaseException], m.Reply],
-    ) -> None:  # fmt: skip
-        self._most, self._news_for, self._nothing_for, self._refused = most, news, nothing, refused
+    ) -> None:
+        self._limits = limits
+        self._news_for, self._nothing_for, self._refused = news, nothing, refused
         self._waiters: list[Waiter] = []
         self._news = threading.Condition()
         self._has_news = self._is_closed = False
@@ -143,9 +150,13 @@ class Followers:
         self._thread.start()
 
     def add(self, waiter: Waiter) -> None:
-        """Let a request wait; ServiceError where too many do."""
+        """Let a request wait; ServiceError where too many do, of all or of its token."""
         with self._news:
-            if len(self._waiters) >= self._most:
+            of_one = sum(other.principal == waiter.principal for other in self._waiters)
+            if of_one >= self._limits.followers_per_token:
+                reason = f"{of_one} requests of this token or session wait for changes; at most as many may"
+                raise ServiceError(reason, kind="busy")
+            if len(self._waiters) >= self._limits.followers:
                 reason = f"{len(self._waiters)} requests wait for changes; at most as many may"
                 raise ServiceError(reason, kind="busy")
             self._waiters.append(waiter)
@@ -170,7 +181,7 @@ class Followers:
         while True:
             with self._news:
                 now = clock.monotonic()
-                due = min((w.end if w.ready <= now else w.ready for w in self._waiters), default=now + 3600.0)
+                due = min((waiter.end for waiter in self._waiters), default=now + 3600.0)
                 if not self._has_news and not self._is_closed:
                     self._news.wait(max(0.0, due - now))
                 self._has_news = False
@@ -178,7 +189,7 @@ class Followers:
             now, answered = clock.monotonic(), set[int]()
             for waiter in waiters:
                 try:
-                    answer = self._news_for(waiter) if now >= waiter.ready else None
+                    answer = self._news_for(waiter)
                     if answer is None and (now >= waiter.end or is_last):
                         answer = self._nothing_for(waiter)
                 except Exception as error:

@@ -235,9 +235,9 @@ class Client(WorldEdits, Closing):
         world, since, ready = b"", -1, 0.0
         end = None if timeout is None else clock.monotonic() + timeout
         while True:
-            delay = max(0.0, ready - clock.monotonic())
-            wait = _FOLLOW if end is None else min(_FOLLOW, max(delay, end - clock.monotonic()))
-            view = self._ask(m.Follow(world, since, wait, min(delay, 60.0), asked), m.View, wait=wait)
+            clock.sleep(max(0.0, ready - clock.monotonic()))
+            wait = _FOLLOW if end is None else min(_FOLLOW, max(0.0, end - clock.monotonic()))
+            view = self._ask(m.Follow(world, since, wait, filter=asked), m.View, wait=wait)
             if view.since != since or view.version != since or view.world != world:
                 world, since = view.world, view.version
                 ready = clock.monotonic() + (1.0 / rate if rate else 0.0)
@@ -300,7 +300,7 @@ class Replica(LiveScene, Closing):
         self._mirror = Mirror(client._ask)
         super().__init__(self._mirror.refreshed())
         self.failure: str | None = None
-        self._is_closed = False
+        self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="tmkit replica", daemon=True)
         self._thread.start()
 
@@ -331,17 +331,17 @@ class Replica(LiveScene, Closing):
 
     def close(self) -> None:
         """Follow no more; the last version stays."""
-        self._is_closed = True
+        self._is_closed.set()
         self._thread.join()
 
     def _follow(self) -> None:
         ready, told = 0.0, None  # what listeners raised of the version here
-        while not self._is_closed:
+        while not self._is_closed.wait(max(0.0, ready - clock.monotonic())):
             try:
-                scene = self._mirror.refreshed(wait=0.5, delay=max(0.0, min(60.0, ready - clock.monotonic())))
+                scene = self._mirror.refreshed(wait=0.5)
             except (ServiceError, TimeLimitError) as error:
                 self.failure = str(error)
-                clock.sleep(0.1)
+                self._is_closed.wait(0.1)
                 continue
             with self._lock:
                 if scene is not self.scene:

@@ -153,10 +153,10 @@ class Mirror:
         self.world, self.version, self.scene = b"", -1, m.EMPTY
         self.keys = m.SourceKeys()
 
-    def refreshed(self, *, wait: float = 0.0, delay: float = 0.0) -> SceneGraph:
+    def refreshed(self, *, wait: float = 0.0) -> SceneGraph:
         """Return the version of now, or, after waiting for another one than the last, the last."""
-        body = m.Follow(self.world, self.version, wait, delay)
-        answer = self._ask(body, m.Whole | m.Changes, wait=wait + delay)
+        body = m.Follow(self.world, self.version, wait)
+        answer = self._ask(body, m.Whole | m.Changes, wait=wait)
         if isinstance(answer, m.Whole):
             self.scene = self.applied(answer.record, m.EMPTY)
             self.world, self.version = answer.world, answer.version

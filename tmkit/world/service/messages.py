@@ -170,12 +170,15 @@ class Filter(_Message):
 
 
 class Follow(_Message, tag="follow"):
-    """Changes since a version, as soon as there are some; those of the filter as a :class:`View`."""
+    """Changes since a version, as soon as there are some; those of the filter as a :class:`View`.
+
+    ``delay`` has no effect: a client that wants fewer answers sends its next request later.
+    """
 
     world: bytes
     since: int  # -1: nothing is known yet
     wait: Seconds = 10.0  # until the answer says that nothing is new
-    delay: Seconds = 0.0  # answer no sooner
+    delay: Seconds = 0.0
     filter: Filter | None = None
 
 

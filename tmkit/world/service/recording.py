@@ -83,6 +83,7 @@ class RecordingTransport(Transport):
         self._waiting: list[tuple[Reply, bytes]] = []
         self._is_dirty = self._is_busy = self._is_closed = False
         self._cuts = 0  # of records that were withdrawn
+        self._written = self._synchronised = 0  # sizes of the file
         try:
             self._file = os.open(self._path, _FLAGS, 0o600)
             try:
@@ -171,7 +172,8 @@ class RecordingTransport(Transport):
         self.failure = f"{self._path}: {error.strerror}"
         _logger.error("the log cannot be written; no edit is acknowledged any more: %s", self.failure)
 
-    def _error(self, reason: str) -> OutputError:
+    def _error(self, reason: str | None) -> OutputError:
+        reason = reason or "unknown reason"
         return OutputError(f"the log cannot be written: {reason}", path=str(self._path), reason=reason)
 
     def recorded(self) -> Iterator[bytes]:

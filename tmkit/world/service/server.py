@@ -101,9 +101,7 @@ class WorldServer(Closing):
             self._recover(RecordingTransport(transport, log), log)
         self._now = self._number, self.live.scene
         self._versions = OrderedDict([self._now])
-        self._followers = Followers(
-            self.limits.followers, news=self._news_for, nothing=self._nothing_for, refused=self._refused
-        )
+        self._followers = Followers(self.limits, news=self._news_for, nothing=self._nothing_for, refused=self._refused)
         self._remove_recorder = self.live.record_by(self)
         self._remove_listener = self.live.on_change(self._changed)
         self._transport.serve(self._receive)
@@ -171,7 +169,7 @@ class WorldServer(Closing):
                 raise ServiceError(f"no request: {error}", kind="format") from None
             if role != "write" and isinstance(body, m.Edit | m.PutBlob):
                 raise ServiceError("this token may read; edits need one that may write", kind="role")
-            answer = self._answer(request, body, reply)
+            answer = self._answer(request, body, reply, principal)
         except Exception as error:
             answer = self._refused(error)
         with self._lock:
@@ -189,7 +187,7 @@ class WorldServer(Closing):
         except Exception as error:
             return m.encode((m.FORMAT, number, self._refused(error)))
 
-    def _answer(self, request: m.Request, body: m.Body, reply: Reply) -> m.Reply | None:
+    def _answer(self, request: m.Request, body: m.Body, reply: Reply, principal: bytes) -> m.Reply | None:
         number, scene = self._now
         match body:
             case m.Edit():
@@ -198,7 +196,7 @@ class WorldServer(Closing):
                 self._check_count(len(body.queries))
                 return m.Value([_pose(scene, query) for query in body.queries])
             case m.Follow():
-                return self._follow(Waiter(request.number, body, reply))
+                return self._follow(Waiter(request.number, body, reply, principal))
             case m.Look():
                 if body.what not in LOOKS:
                     reason = f"there is no question '{body.what}'; there are {', '.join(LOOKS)}"
@@ -410,7 +408,7 @@ class WorldServer(Closing):
         return m.Whole(self.world, number, self._encoded(m.EMPTY, scene) or b"")
 
     def _follow(self, waiter: Waiter) -> m.Reply | None:
-        if waiter.body.delay <= 0.0 and (news := self._news_for(waiter)) is not None:
+        if (news := self._news_for(waiter)) is not None:
             return news
         self._followers.add(waiter)
         return None
