@@ -6,7 +6,9 @@ import contextlib
 import itertools
 import runpy
 import shutil
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tmkit.errors import FileFormatError, MissingFileError, OutputError, UnknownNameError
 from tmkit.graph import Revolute, SceneGraph, configuration, joint_history
 from tmkit.spatial import Pose, from_ros_pose, from_tf2
-from tmkit.world import BagRecorder, Buffer, Header, JointState, Time, play_bag
+from tmkit.world import BagRecorder, Buffer, Header, JointState, Time, play_bag, read_bag_info
 from tmkit.world.messages import transform_message
 
 rosbag2 = pytest.importorskip("rosbags.rosbag2")
@@ -282,6 +284,101 @@ def test_damaged_bytes_end_in_an_error_or_a_report(
     copy.write_bytes(data)
     with contextlib.suppress(FileFormatError):
         assert sum(play_bag(copy, Buffer(scene=arm()), poses={}).counts.values()) <= 3 * 3 + 3 + 3 + 3
+
+
+def _bits(data: bytes, count: int) -> list[int]:
+    """Return numbers of bits, spread over some bytes, the last of them included."""
+    return np.unique(np.linspace(0, 8 * len(data) - 1, count).astype(int)).tolist()
+
+
+def _flipped(data: bytes, bit: int) -> bytes:
+    return data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_any_changed_bit_of_a_bag_is_found(storage: Any, tmp_path: Path) -> None:
+    """Wherever in a recorded bag one bit is other, the bag is refused, and nothing is replayed."""
+    bag = tmp_path / "bag"
+    with BagRecorder(bag, storage=storage) as recorder:
+        recorder.record(world().scene)
+    assert play_bag(bag, Buffer(scene=arm())).counts["/tf"] == 36
+    for file in bag.iterdir():
+        data = file.read_bytes()
+        for bit in [*_bits(data, 500), *range(8 * len(data) - 8 * 20, 8 * len(data))]:
+            file.write_bytes(_flipped(data, bit))
+            buffer = Buffer(scene=arm())
+            before = buffer.scene
+            with pytest.raises(FileFormatError, match=r"bag\S*: is no bag that can be read"):
+                play_bag(bag, buffer)
+            assert buffer.scene is before
+        file.write_bytes(data)
+    assert play_bag(bag, Buffer(scene=arm())).counts["/tf"] == 36
+
+
+def test_any_changed_bit_of_a_file_alone_is_found(tmp_path: Path) -> None:
+    """An MCAP file without its folder has checksums of its own; the summary is checked also where messages are not."""
+    with BagRecorder(tmp_path / "bag") as recorder:
+        recorder.record(world(steps=60).scene)
+    file = tmp_path / "alone.mcap"
+    data = (tmp_path / "bag" / "bag.mcap").read_bytes()
+    summary = int.from_bytes(data[-28:-20], "little")
+    for bit in [
+        *_bits(data, 1_000),
+        *range(8 * (summary - 13), 8 * summary),
+        *range(8 * len(data) - 296, 8 * len(data)),
+    ]:
+        file.write_bytes(_flipped(data, bit))
+        buffer = Buffer(scene=arm())
+        before = buffer.scene
+        with pytest.raises(FileFormatError, match=r"alone.mcap: is no bag that can be read"):
+            play_bag(file, buffer)
+        assert buffer.scene is before
+        if bit >= 8 * summary:
+            with pytest.raises(FileFormatError, match=r"alone.mcap: is no bag that can be read"):
+                read_bag_info(file)
+
+
+def test_checksums_are_those_of_the_format(tmp_path: Path) -> None:
+    """Computed anew from the description of MCAP: of each chunk, of the data section, and of the summary."""
+    with SceneGraph().edit() as edit:
+        for number in range(9_000):
+            edit.add_frame(f"f{number}", "world", pose=Pose([number, 0, 0]))
+    with BagRecorder(tmp_path / "bag") as recorder:
+        recorder.record(edit.finish())
+    data = (tmp_path / "bag" / "bag.mcap").read_bytes()
+    at, chunks, end = 8, 0, 0
+    while at < len(data) - 8:
+        kind, length = struct.unpack_from("<BQ", data, at)
+        content = data[at + 9 : at + 9 + length]
+        if kind == 6:
+            _, _, size, checksum, _, records = struct.unpack_from("<QQQIIQ", content)
+            assert (size, records, checksum) == (records, len(content) - 40, zlib.crc32(content[40:]))
+            chunks += 1
+        elif kind == 15:
+            assert struct.unpack("<I", content) == (zlib.crc32(data[:at]),)
+            end = at
+        elif kind == 2:
+            start, _, checksum = struct.unpack("<QQI", content)
+            assert start == end + 13
+            assert checksum == zlib.crc32(data[start : at + 9 + 16])
+        at += 9 + length
+    assert chunks > 1
+    assert end > 0
+    with AnyReader([tmp_path / "bag"]) as reader:
+        assert sum(1 for _ in reader.messages()) == 9_000
+
+
+def test_bags_without_checksums_are_read(tmp_path: Path) -> None:
+    """Those that other programs wrote, and those whose metadata another program has written anew."""
+    bag = written(tmp_path / "other", ("/amcl_pose", _POSE, 5, pose_message(1, 0.0)))
+    assert play_bag(bag, Buffer(), poses={"/amcl_pose": "base"}).counts == {"/amcl_pose": 1}
+    with BagRecorder(tmp_path / "bag") as recorder:
+        recorder.record(world().scene)
+    metadata = tmp_path / "bag" / "metadata.yaml"
+    lines = metadata.read_text().splitlines(keepends=True)
+    assert [line.split()[:2] for line in lines[-2:]] == [["#", "sha256"]] * 2
+    metadata.write_text("".join(lines[:-2]))
+    assert play_bag(tmp_path / "bag", Buffer(scene=arm())).counts["/tf"] == 36
 
 
 def test_bags_that_lead_elsewhere_or_are_compressed(tmp_path: Path) -> None:

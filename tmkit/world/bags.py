@@ -25,6 +25,7 @@ from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, O
 from tmkit.graph import joint_history
 from tmkit.graph.moments import CLASS
 from tmkit.spatial import GaussianPose, Pose, to_ros_pose
+from tmkit.world.bag_checksums import LARGEST_METADATA, METADATA, check_files, write_checksums
 from tmkit.world.buffer import Buffer
 from tmkit.world.messages import seconds_and_nanoseconds, transform_message
 
@@ -33,7 +34,7 @@ _TF, _JOINTS, _POSE = (
 )  # fmt: skip
 _FRAMES = "tmkit.frames"  # custom data of a bag: the frames of its topics of poses
 _Message = tuple[int, str, str, Any]
-_MOST_BYTES, _MOST_METADATA = 20_000_000_000, 10_000_000
+_MOST_BYTES = 20_000_000_000
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def read_bag_info(path: str | Path, *, max_bytes: int = _MOST_BYTES) -> BagInfo:
         MissingExtraError: ``rosbags`` is not installed.
     """
     path, (rosbag2, _) = Path(path), _rosbags()
-    frames = _checked_files(path, max_bytes)
+    frames = _checked_files(path, max_bytes, is_info=True)
     with _reading(path), rosbag2.Reader(path) as reader:
         topics = (BagTopic(c.topic, c.msgtype, c.msgcount, frames.get(c.topic)) for c in reader.connections)
         times = (reader.start_time / 1e9, reader.end_time / 1e9) if reader.message_count else (0.0, 0.0)
@@ -181,8 +182,8 @@ def _taken(buffer: Buffer, connection: Any, message: Any, frames: Mapping[str, s
             yield insert(transform, topic)
 
 
-def _checked_files(path: Path, max_bytes: int) -> dict[str, str]:
-    """Refuse files that are outside of the bag, too large or compressed; return frames by topic of poses."""
+def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict[str, str]:
+    """Refuse files that are outside of the bag, too large, damaged or compressed; return frames by topic of poses."""
     if not path.exists():
         raise MissingFileError(f"no bag at {path}", path=str(path), nearest=None)
     files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
@@ -192,13 +193,15 @@ def _checked_files(path: Path, max_bytes: int) -> dict[str, str]:
     size = sum(file.stat().st_size for file in files)
     if size > max_bytes:
         raise FileFormatError.at(path, f"is too large: {size:,} bytes, expected at most {max_bytes:,}")
-    metadata = path / "metadata.yaml"
+    with _reading(path):
+        check_files(path, files, is_info=is_info)
+    metadata = path / METADATA
     if not path.is_dir() or not metadata.exists():
         return {}
     with _reading(metadata):
         from ruamel.yaml import YAML
 
-        text = read_bytes(metadata, limit=_MOST_METADATA).decode()
+        text = read_bytes(metadata, limit=LARGEST_METADATA).decode()
         known = YAML(typ="safe", pure=True).load(text)["rosbag2_bagfile_information"]
         if known.get("compression_format"):  # of files or messages, whose size is not known before
             reason = "is compressed: 'ros2 bag convert' makes one that is not, or compressed MCAP"
@@ -268,6 +271,7 @@ class BagRecorder(Closing):
             self._write([])
             self._writer.set_custom_data(_FRAMES, json.dumps(self._frames))
             self._writer.close()
+            write_checksums(self._path)
 
     def record(self, scene: SceneGraph) -> None:
         """Write what is new in a version since the last that was recorded. O(changes).
