@@ -16,12 +16,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmkit.errors import ArgumentError, MissingExtraError, ServiceError
+from tmkit.world.service.connection_gate import ConnectionGate
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport
 
 _logger = logging.getLogger(__name__)
 _TLS = "transport/link/tls/"
 _WORLD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _LARGEST_REQUEST, _LARGEST_ANSWER = 2**25, 2**30  # bytes that zenoh puts together; beyond, it drops the connection
+_GATED = re.compile(r"tls/(?P<host>\[[^]]+\]|[^:\[\]]+):(?P<port>\d+)")
+
+_ACCEPT_MILLISECONDS = 2_000
+"""Time for the handshake of zenoh [ms]; a connection that stays silent is closed after it."""
+
+_PENDING = 10_000
+"""Connections in this handshake: beyond, zenoh closes one after the other, and new ones wait for that."""
+
+_SESSIONS = 10_000
+"""Clients of a server."""
 
 
 class ZenohTransport(Transport):
@@ -50,10 +61,14 @@ class ZenohTransport(Transport):
         if not _WORLD.fullmatch(world):
             raise ArgumentError(f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-")
         self._zenoh, self._key, self._address = zenoh, f"tmkit/{world}", address
+        self._gate: ConnectionGate | None = None
         self._tls = {path.removeprefix(_TLS): value for path, value in (settings or {}).items()}
         values: dict[str, Any] = {
             "mode": "peer" if listen else "client",
             "listen/endpoints": [address] if listen else [],
+            "transport/unicast/accept_timeout": _ACCEPT_MILLISECONDS,
+            "transport/unicast/accept_pending": _PENDING,
+            "transport/unicast/max_sessions": _SESSIONS,
             "connect/endpoints": [] if listen else [address],
             "connect/timeout_ms": 0,
             "connect/exit_on_failure": True,
@@ -69,6 +84,7 @@ class ZenohTransport(Transport):
                 self._config.insert_json5(path, json.dumps(value))
             except zenoh.ZError as error:
                 raise ArgumentError(f"zenoh refuses the setting '{path}': {_reason(error)}") from None
+        self._is_listening = listen
         self._lock = threading.Lock()
         self._session: Any = None
         self._is_closed = False
@@ -109,9 +125,19 @@ class ZenohTransport(Transport):
             handler(b"" if query.payload is None else query.payload.to_bytes(), reply)
 
         try:
+            self._open_gate()
             self._queryable = self._opened().declare_queryable(self._key, receive, complete=True)
-        except self._zenoh.ZError as error:
+        except (self._zenoh.ZError, OSError) as error:
+            self.close()
             raise ServiceError(f"cannot listen at {self._address}: {_reason(error)}", kind="transport") from None
+
+    def _open_gate(self) -> None:
+        """Put a gate in front of a TLS port; zenoh listens at a port of this machine behind it."""
+        address = _GATED.fullmatch(self._address)
+        if self._is_listening and address is not None and self._gate is None:
+            self._gate = ConnectionGate(address["host"].strip("[]"), int(address["port"]))
+            host, port = self._gate.target
+            self._config.insert_json5("listen/endpoints", json.dumps([f"tls/{host}:{port}"]))
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
         """Send a query and return the answer, None when none came in time or no server listens.
@@ -153,6 +179,9 @@ class ZenohTransport(Transport):
         """Close the connections."""
         with self._lock:
             session, self._session, self._is_closed = self._session, None, True
+        if self._gate is not None:
+            self._gate.close()
+            self._gate = None
         if session is not None:
             session.close()
 
