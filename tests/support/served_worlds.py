@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from support.processes import Process
+import pytest
+from support.processes import Process, run_process
 
 
 def free_address(protocol: str = "tcp") -> str:
@@ -17,6 +20,24 @@ def free_address(protocol: str = "tcp") -> str:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return f"{protocol}/127.0.0.1:{found.getsockname()[1]}"
+
+
+def certificate_of_this_machine(folder: Path, authority: str = "ours") -> dict[str, Path]:
+    """Make an authority and a certificate of this machine by openssl, and return the files by their use."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    (folder / "more").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    curve, name = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes", authority
+    for line in (
+        f"req -x509 {curve} -keyout {name}.ca.key -out {name}.ca.pem -days 2 -subj /CN={name}",
+        f"req {curve} -keyout {name}.key -out {name}.csr -subj /CN=localhost",
+        f"x509 -req -in {name}.csr -CA {name}.ca.pem -CAkey {name}.ca.key -CAcreateserial -out {name}.pem -days 2 "
+        "-extfile more",
+    ):
+        run_process([openssl, *line.split()], cwd=folder, check=True, capture_output=True)
+    ends = {"authority": "ca.pem", "certificate": "pem", "private_key": "key"}
+    return {use: folder / f"{name}.{end}" for use, end in ends.items()}
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import scaled_examples
 from support.processes import Process, run_process
-from support.served_worlds import free_address
+from support.served_worlds import certificate_of_this_machine, free_address
 
 from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
 from tmkit.world import InProcessTransport, RecordingTransport, Transport, ZenohTransport, load_transport
@@ -144,6 +143,9 @@ def test_transports_are_loaded_by_name() -> None:
     first.serve(lambda message, reply: reply(message))
     with pytest.raises(ServiceError, match=f"cannot listen at {address}"):
         ZenohTransport(address, listen=True).serve(lambda message, reply: reply(message))
+    for address in ("tls/localhost:99999", "tls/a..b:1", "tcp/no.such.host.invalid:1"):
+        with pytest.raises(ServiceError, match=f"cannot listen at {address}: "):
+            ZenohTransport(address, listen=True).serve(print)
     with pytest.raises(ServiceError, match="cannot listen at nowhere/1"):
         ZenohTransport("nowhere/1", listen=True).serve(lambda message, reply: reply(message))
     with pytest.raises(ArgumentError, match=r"'listen/endpoints': Endpoints must be of the form .*: no address$"):
@@ -184,19 +186,9 @@ def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with two authorities, ``ours`` and ``other``, and of each a certificate of this machine."""
-    openssl, folder = shutil.which("openssl"), tmp_path_factory.mktemp("tls")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    (folder / "more").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    folder = tmp_path_factory.mktemp("tls")
     for name in ("ours", "other"):
-        curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-        for line in (
-            f"req -x509 {curve} -keyout {name}.ca.key -out {name}.ca.pem -days 2 -subj /CN={name}",
-            f"req {curve} -keyout {name}.key -out {name}.csr -subj /CN=localhost",
-            f"x509 -req -in {name}.csr -CA {name}.ca.pem -CAkey {name}.ca.key -CAcreateserial -out {name}.pem -days 2 "
-            "-extfile more",
-        ):
-            run_process([openssl, *line.split()], cwd=folder, check=True, capture_output=True)
+        certificate_of_this_machine(folder, name)
     return folder
 
 

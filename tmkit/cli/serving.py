@@ -85,6 +85,7 @@ def serve(
 
     Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine is listened to.
     """
+    import resource
     import time
 
     from tmkit.world import LiveScene, WorldServer, load_transport, read_tokens
@@ -97,6 +98,8 @@ def serve(
     live = LiveScene(load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and is_new else None)
     runner = block_runner(live, block) if block else None
     carrier = load_transport(transport, listen, listen=True, world=world, settings=settings_of(setting))
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is a file
     sys.setswitchinterval(0.0005)  # threads of the service answer within milliseconds beside each other
     with WorldServer(carrier, live, log=log, tokens=roles) as server:
         if scenes and not is_new:

@@ -1,15 +1,17 @@
-"""Gate in front of a TLS port: limits connections by address, and keeps failed handshakes from the server behind it.
+"""Gate in front of a port: limits connections by address, and keeps failed handshakes from the server behind it.
 
 ```text
 clients ── tls/cell.example:7447 ── ConnectionGate ── 127.x.y.z:PORT ── zenoh
-                                    reads ClientHello, then relays bytes; holds no key
+                                    reads the first message, then relays bytes; holds no key
 ```
 
 zenoh accepts no connection for 0.1 s after each failed TLS handshake, so a few hundred connections that open and close
-would keep all others out for a minute. Like a reverse proxy, the gate waits for the first message of the handshake
-(ClientHello) before it connects to zenoh, and drops those that close or stay silent. It opens a bounded number of
-connections a second for one address; of those that wait, the newest goes first, so new clients are served while an
-older flood waits. An address is a host by IPv4, and a network of 64 bits by IPv6.
+would keep all others out for a minute. Like a reverse proxy, the gate waits for the first message of a client
+(ClientHello of TLS, or the first batch of zenoh) before it connects to zenoh, and drops those that close or stay
+silent. It opens a bounded number of connections a second for one address; of those that wait, the newest goes first, so
+new clients are served while an older flood waits. An address is a host by IPv4, and a network of 64 bits by IPv6.
+
+A relayed message takes 0.1 ms longer.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from dataclasses import dataclass, field
 
 _logger = logging.getLogger(__name__)
 
-HELLO_SECONDS = 2.0
-"""Time for the first message of a handshake [s]; a client sends it at once."""
+FIRST_SECONDS = 2.0
+"""Time for the first message of a client [s], which sends it at once."""
 
 TURN_SECONDS = 10.0
 """Time that a connection waits for its turn [s], as long as a client waits for a server."""
@@ -79,6 +81,7 @@ class ConnectionGate:
 
     Args:
         host, port: where clients connect.
+        is_tls: whether they speak TLS; else they send batches of zenoh, each with its length.
 
     Attributes:
         target: host and port, free at the moment, that the server behind the gate is to listen at.
@@ -87,7 +90,8 @@ class ConnectionGate:
         OSError: if the port is in use or cannot be listened at.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, is_tls: bool) -> None:
+        self._read_first = _client_hello if is_tls else _batch
         self.target = _free_loopback_port()
         self._addresses: dict[str, _Address] = {}
         self._count = 0
@@ -128,14 +132,17 @@ class ConnectionGate:
             self._tasks.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        name = _network(writer.get_extra_info("peername"))
+        peer = writer.get_extra_info("peername")
+        if peer is None:
+            return  # it is closed already
+        name = _network(peer)
         address = self._addresses.setdefault(name, _Address(time=self._loop.time()))
         self._count += 1
         number = self._count
         address.waiting[number] = writer
         try:
             self._evict(address)
-            hello = await asyncio.wait_for(_client_hello(reader), HELLO_SECONDS)
+            first = await asyncio.wait_for(self._read_first(reader), FIRST_SECONDS)
             address.turns.append(number)
             await asyncio.wait_for(self._turn(address, number, reader), TURN_SECONDS)
         finally:
@@ -146,7 +153,7 @@ class ConnectionGate:
         if address.opened < OPEN_PER_ADDRESS:
             address.opened += 1
             try:
-                await self._relay(hello, reader, writer)
+                await self._relay(first, reader, writer)
             finally:
                 address.opened -= 1
                 self._loop.call_later(BURST / OPENED_PER_SECOND, self._forget, name)
@@ -174,11 +181,11 @@ class ConnectionGate:
         if address is not None and not address.waiting and not address.opened:
             del self._addresses[name]
 
-    async def _relay(self, hello: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry bytes between a client and the server until either closes the connection."""
         there, back = await asyncio.open_connection(*self.target, limit=_PART)
         try:
-            back.write(hello)
+            back.write(first)
             tasks = [asyncio.create_task(_pump(reader, back)), asyncio.create_task(_pump(there, writer))]
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -210,6 +217,12 @@ async def _client_hello(reader: asyncio.StreamReader) -> bytes:
     if body[0] != 1:
         raise ConnectionResetError("no ClientHello")
     return head + body
+
+
+async def _batch(reader: asyncio.StreamReader) -> bytes:
+    """Return the first batch of zenoh of a connection, whole, with its length before it."""
+    head = await reader.readexactly(2)
+    return head + await reader.readexactly(int.from_bytes(head, "little"))
 
 
 def _network(peer: tuple[str, int]) -> str:

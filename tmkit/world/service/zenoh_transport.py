@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 _TLS = "transport/link/tls/"
 _WORLD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _LARGEST_REQUEST, _LARGEST_ANSWER = 2**25, 2**30  # bytes that zenoh puts together; beyond, it drops the connection
-_GATED = re.compile(r"tls/(?P<host>\[[^]]+\]|[^:\[\]]+):(?P<port>\d+)")
+_GATED = re.compile(r"(tls|tcp(?!/127\.|/localhost:|/\[::1\]))/(\[[^]]+\]|[^:\[\]]+):(\d+)")
 
 _ACCEPT_MILLISECONDS = 2_000
 """Time for the handshake of zenoh [ms]; a connection that stays silent is closed after it."""
@@ -127,17 +127,18 @@ class ZenohTransport(Transport):
         try:
             self._open_gate()
             self._queryable = self._opened().declare_queryable(self._key, receive, complete=True)
-        except (self._zenoh.ZError, OSError) as error:
+        except (self._zenoh.ZError, OSError, OverflowError, ValueError) as error:
             self.close()
             raise ServiceError(f"cannot listen at {self._address}: {_reason(error)}", kind="transport") from None
 
     def _open_gate(self) -> None:
-        """Put a gate in front of a TLS port; zenoh listens at a port of this machine behind it."""
+        """Put a gate in front of a port for TLS or other machines; zenoh listens at one of this machine behind it."""
         address = _GATED.fullmatch(self._address)
         if self._is_listening and address is not None and self._gate is None:
-            self._gate = ConnectionGate(address["host"].strip("[]"), int(address["port"]))
-            host, port = self._gate.target
-            self._config.insert_json5("listen/endpoints", json.dumps([f"tls/{host}:{port}"]))
+            protocol, host, port = address.groups()
+            self._gate = ConnectionGate(host.strip("[]"), int(port), is_tls=protocol == "tls")
+            endpoint = f"{protocol}/{self._gate.target[0]}:{self._gate.target[1]}"
+            self._config.insert_json5("listen/endpoints", json.dumps([endpoint]))
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
         """Send a query and return the answer, None when none came in time or no server listens.
