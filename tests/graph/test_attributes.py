@@ -16,8 +16,7 @@ from support.processes import run_process
 from tmkit.errors import SceneError
 from tmkit.graph import FrameSpecification, SceneGraph
 
-INTEGERS = st.integers(-(2**63), 2**64 - 1)
-LEAVES = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 
 

@@ -270,3 +270,19 @@ def test_a_copy_of_other_ids_is_merged(tmp_path: Path) -> None:
     store.put(back)
     assert [Store(tmp_path).get(version.id) for version in store.log("main")][:2] == [back, later]
     assert Store(tmp_path).damaged() == ()
+
+
+def test_versions_of_a_batch_that_failed_are_in_no_memory(tmp_path: Path) -> None:
+    """After an exception nothing of the batch is there, neither on disk nor for the same object."""
+    with Store(tmp_path / "store") as store:
+        tip = store.put(SceneGraph())
+        with pytest.raises(KeyError), store.batch():  # noqa: PT012
+            version = store.put(SceneGraph().add_root("lost"))
+            assert store.get(version) == SceneGraph().add_root("lost")
+            raise KeyError
+        with pytest.raises(UnknownNameError, match="unknown version"):
+            store.get(version)
+        assert (store.get("main"), store.branches["main"]) == (SceneGraph(), tip)
+        assert store.put(SceneGraph().add_root("lost")) == version
+    with Store(tmp_path / "store") as store:
+        assert store.get(version) == SceneGraph().add_root("lost")

@@ -24,8 +24,10 @@ from tmkit.graph.traversal import Stamped
 MAX_DEPTH = 64
 """Largest number of lists and dicts inside each other in a value."""
 
-_INTEGERS = range(-(2**63), 2**64)
-"""Integers that MessagePack can represent: signed and unsigned ones of 64 bits."""
+_MOST_DIGITS = 640
+"""Decimal digits of an integer: Python reads as many, whatever limit it is given."""
+
+_INTEGERS = range(1 - 10**_MOST_DIGITS, 10**_MOST_DIGITS)
 
 _LONGEST_SHOWN = 200
 """Characters of a key that an error shows."""
@@ -57,7 +59,7 @@ def plain_attribute(key: str, value: object) -> Any:
 
     Raises:
         SceneError: if a value has another type, is nested more than :data:`MAX_DEPTH` deep, is not finite, is an
-            integer of more than 64 bits, or is text with an unpaired surrogate; the same for keys of dicts.
+            integer of more than 640 digits, or is text with an unpaired surrogate; the same for keys of dicts.
     """
     return _plain(key, value, 0)
 
@@ -102,8 +104,9 @@ def _plain(key: str, value: Any, depth: int) -> Any:
     if isinstance(value, int):
         number = int.__int__(value)  # of a subclass, too
         if number not in _INTEGERS:
-            limits = f"{_INTEGERS[0]} to {_INTEGERS[-1]}"
-            raise _rejected(key, f"has an integer of {number.bit_length()} bits; expected one of 64, from {limits}")
+            raise _rejected(
+                key, f"has an integer of {number.bit_length()} bits; expected at most {_MOST_DIGITS} digits"
+            )
         return number
     if isinstance(value, float) and math.isfinite(value):
         return float.__float__(value)

@@ -91,7 +91,7 @@ class Store(Closing):
             UnknownNameError: a parent that is not in the store.
         """
         _check_branch(branch)
-        with self._database:
+        with self._writing():
             tip = self._tip(branch)
             parents = [] if tip is None else [tip]
             parents += [parent for name in merges if (parent := self._resolved(name)) not in parents]
@@ -148,7 +148,7 @@ class Store(Closing):
     @contextlib.contextmanager
     def batch(self) -> Iterator[Self]:
         """Commit all that is put within it at once, or, after an exception, nothing; others wait to write meanwhile."""
-        with self._database:
+        with self._writing():
             yield self
 
     @property
@@ -165,7 +165,7 @@ class Store(Closing):
             version: as in :meth:`get`.
         """
         _check_branch(name)
-        with self._database:
+        with self._writing():
             self._database.set_tip(name, self._resolved(version))
 
     def delete_branch(self, name: str) -> None:
@@ -174,7 +174,7 @@ class Store(Closing):
         Raises:
             UnknownNameError: there is none of that name.
         """
-        with self._database:
+        with self._writing():
             if self._tip(name) is None:
                 raise UnknownNameError.of("branch", name, self.branches)
             self._database.query("DELETE FROM branches WHERE name=?", name)
@@ -194,7 +194,7 @@ class Store(Closing):
             MergeConflictError: both sides change the same thing differently; nothing is stored.
             StoreError: the two have no version in common.
         """
-        with self._database:
+        with self._writing():
             tip = self._tip(into)
             if tip is None:
                 raise UnknownNameError.of("branch", into, self.branches)
@@ -214,7 +214,7 @@ class Store(Closing):
 
     def gc(self) -> Collected:
         """Remove the versions that no branch leads to, the blobs that no version names, and half-written files."""
-        with self._database:
+        with self._writing():
             waiting = [id_bytes(known) for (known,) in self._database.query("SELECT id FROM branches")]
             reached = set(waiting)
             while waiting:
@@ -224,7 +224,7 @@ class Store(Closing):
             garbage = {known for (known,) in self._database.query("SELECT id FROM versions")} - reached
             for known in garbage:
                 self._database.query("DELETE FROM versions WHERE id=?", known)
-        with self._database:  # anew: whoever wrote in between, its blobs are named by its rows
+        with self._writing():  # anew: whoever wrote in between, its blobs are named by its rows
             named = set()
             for (known,) in self._database.query("SELECT id FROM versions"):
                 named.update(self._versions.blobs_of(known))
@@ -253,6 +253,16 @@ class Store(Closing):
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Make a transaction; versions of one that is rolled back are forgotten."""
+        try:
+            with self._database:
+                yield
+        except BaseException:
+            self._versions.forget()
+            raise
 
     def _tip(self, branch: str) -> bytes | None:
         tip = self._database.tip(branch)

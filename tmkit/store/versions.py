@@ -84,6 +84,10 @@ class VersionTable:
         self._source_keys: dict[NoiseSource, bytes] = {}
         self._sources: dict[bytes, NoiseSource] = {}
 
+    def forget(self) -> None:
+        """Forget the scenes in memory, which may be of versions that are not on disk."""
+        self._scenes.clear()
+
     def number(self, version: bytes) -> int:
         """Return the number of a version, which grows from parents to children."""
         rows = self._database.query("SELECT number FROM versions WHERE id=?", version)

@@ -30,7 +30,6 @@ from tmkit.world.service.edits import CollectedEdits, Mirror, WorldEdits, number
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport, load_transport
 
 _answers = msgspec.msgpack.Decoder(m.Answer)
-_replies: msgspec.msgpack.Decoder[m.Reply] = msgspec.msgpack.Decoder(m.Reply)
 _FOLLOW = 10.0  # seconds that a request for changes waits
 _ATTEMPTS = 20  # of an edit that others were faster than
 
@@ -267,7 +266,7 @@ class Client(WorldEdits, Closing):
                 continue
             try:
                 answer = _answers.decode(data)
-                reply = _replies.decode(answer.body) if answer.number in (number, -1) else None
+                reply = m.replies.decode(answer.body) if answer.number in (number, -1) else None
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise ServiceError(f"the answer is none: {error}", kind="format") from None
             if isinstance(reply, m.Refused):

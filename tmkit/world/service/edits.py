@@ -113,7 +113,8 @@ class WorldEdits:
         Raises:
             SceneError: if the value is not JSON, as of the scene's own method.
         """
-        self._operate(m.SetAttribute(frame, key, *value_and_stamp(key, value)))
+        plain, stamp = value_and_stamp(key, value)
+        self._operate(m.SetAttribute(frame, key, m.sent(plain), stamp))
 
 
 class CollectedEdits(WorldEdits):

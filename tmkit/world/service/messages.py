@@ -267,6 +267,29 @@ class ServiceStatus(_Message, tag="status"):
 
 Reply = Refused | Done | Value | Whole | Changes | View | Blob | ServiceStatus
 encode = msgspec.msgpack.Encoder().encode
+_INTEGER = 1
+"""Code of the extension type of integers beyond 64 bits."""
+
+
+def sent(value: Any) -> Any:
+    """Return an attribute as it is sent: integers beyond 64 bits are decimal text of an extension type."""
+    if isinstance(value, dict):
+        return {key: sent(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [sent(item) for item in value]
+    is_long = isinstance(value, int) and not -(2**63) <= value < 2**64
+    return msgspec.msgpack.Ext(_INTEGER, str(value).encode()) if is_long else value
+
+
+def received(code: int, data: memoryview) -> int:
+    """Return the value of an extension type; ValueError where it is none that :func:`sent` makes."""
+    if code != _INTEGER:
+        raise ValueError(f"there is no extension type {code}")
+    return int(bytes(data[:1_000]))
+
+
+bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body, ext_hook=received)
+replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply, ext_hook=received)
 
 
 def apply(operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute, edit: SceneEdit) -> None:

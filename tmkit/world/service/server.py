@@ -47,14 +47,13 @@ LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
     "joints": lambda scene, _: scene.joint_names, "parent": SceneGraph.parent, "children": SceneGraph.children,
     "ancestors": SceneGraph.ancestors, "root": SceneGraph.root, "subtree": SceneGraph.subtree, "body": SceneGraph.body,
     "classes": SceneGraph.classes, "class": SceneGraph.frames_of_class, "groups": SceneGraph.groups_of,
-    "attributes": lambda scene, name: plain_attributes(scene.attributes(name)),
+    "attributes": lambda scene, name: m.sent(plain_attributes(scene.attributes(name))),
 }  # fmt: skip
 """What a client may ask of a frame or the tree."""
 
 
 _prefixes = msgspec.msgpack.Decoder(m.Prefix)
 _requests = msgspec.msgpack.Decoder(m.Request)
-_bodies: msgspec.msgpack.Decoder[m.Body] = msgspec.msgpack.Decoder(m.Body)
 
 
 class WorldServer(Closing):
@@ -164,7 +163,7 @@ class WorldServer(Closing):
             principal, role = self._access.principal(request)
             self._access.charge(principal, 1, len(message))
             try:
-                body = _bodies.decode(request.body)
+                body = m.bodies.decode(request.body)
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise ServiceError(f"no request: {error}", kind="format") from None
             if role != "write" and isinstance(body, m.Edit | m.PutBlob):
