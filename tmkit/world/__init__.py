@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,
         Sensor as Sensor, execute_closed_loop as execute_closed_loop,
     )  # fmt: skip
-    from tmkit.world.live_scene import LiveScene as LiveScene
+    from tmkit.world.live_scene import LiveScene as LiveScene, VersionRecorder as VersionRecorder
     from tmkit.world.messages import (
         ConnectivityException as ConnectivityException, ExtrapolationException as ExtrapolationException,
         Header as Header, InvalidArgumentException as InvalidArgumentException, JointState as JointState,

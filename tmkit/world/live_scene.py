@@ -15,7 +15,11 @@ class VersionRecorder(Protocol):
     """Records the versions of a live scene; see :meth:`LiveScene.record_by`."""
 
     def record(self, scene: SceneGraph) -> None:
-        """Record a version that is to be made, or raise, which rejects it."""
+        """Record a version that is to be made, or raise an error, which rejects it.
+
+        Args:
+            scene: the version.
+        """
 
     def discard(self) -> None:
         """Undo the last :meth:`record`: another recorder has rejected the version."""

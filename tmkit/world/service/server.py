@@ -332,6 +332,9 @@ class WorldServer(Closing):
     def record(self, scene: SceneGraph) -> None:
         """Encode a new version and write it to the log, before it is one; the world's lock is held.
 
+        Args:
+            scene: the version.
+
         Raises:
             ServiceError: if it cannot be encoded or written; nothing has changed.
         """
