@@ -343,7 +343,9 @@ class WorldServer(Closing):
         (session, request), self._editing = self._editing, (b"", 0)
         number = self._number + 1
         try:
-            record = self._encoded(self._now[1], scene)
+            # An edit of a client was decoded, so it can be encoded: without a log, it is when a follower receives it.
+            is_needed = self._log is not None or not session
+            record = self._encoded(self._now[1], scene) if is_needed else None
             self._recorded = _Recorded(session, request, record, 0 if self._log is None else self._log.size)
             if self._log is not None:
                 data = self._whole(number, scene).record if record is None else record
