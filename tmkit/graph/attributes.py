@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -34,6 +35,12 @@ _LONGEST_SHOWN = 200
 
 _DEEPEST_SHOWN = 10_000
 """Largest depth that an error shows."""
+
+_LARGEST_STAMP = sys.float_info.max
+"""Largest finite stamp [s]."""
+
+_EXPECTED = "text, a finite number, true, false, None, or lists and dicts of these"
+"""Values of attributes, for messages."""
 
 _encoded = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
@@ -90,10 +97,10 @@ def value_and_stamp(key: str, value: object) -> tuple[Any, float | None]:
     """
     if not isinstance(value, Stamped):
         return _plain(key, value, 0), None
-    stamp = _plain(key, value.stamp, 0)
-    if type(stamp) not in (int, float):
-        raise _rejected(key, f"needs seconds for its stamp, not {reprlib.repr(stamp)}")
-    return _plain(key, value.value, 0), stamp + 0.0
+    is_time = isinstance(value.stamp, float | int) and abs(value.stamp) <= _LARGEST_STAMP
+    if not is_time:
+        raise _rejected(key, f"must be {_EXPECTED}, with a finite stamp, not {reprlib.repr(value)}")
+    return _plain(key, value.value, 0), float(value.stamp) + 0.0
 
 
 def _plain(key: str, value: Any, depth: int) -> Any:
@@ -111,8 +118,7 @@ def _plain(key: str, value: Any, depth: int) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return float.__float__(value)
     if not isinstance(value, list | tuple | dict | PVector | PMap):
-        expected = "text, a finite number, true, false, None, or lists and dicts of these"
-        raise _rejected(key, f"must be {expected}, not {reprlib.repr(value)}")
+        raise _rejected(key, f"must be {_EXPECTED}, not {reprlib.repr(value)}")
     if depth == MAX_DEPTH:
         more = _nesting(value)
         nesting = f"{depth + more:,}" if more < _DEEPEST_SHOWN else f"more than {_DEEPEST_SHOWN:,}"
