@@ -18,6 +18,7 @@ from tmkit.graph import (
     Fixed,
     Free,
     Inertia,
+    Joint,
     Node,
     Prismatic,
     Revolute,
@@ -608,3 +609,16 @@ def test_scenes_without_unknown_motions_have_the_state_of_earlier_versions() -> 
     assert documents == [{"type": "fixed"}, {"type": "unstated"}]
     assert stated().digest != seen().digest
     assert stated().digest == by_frame(pose=UP, joint=Fixed()).digest
+
+
+@pytest.mark.parametrize("joint", [Fixed(), Free(), Unstated()], ids=repr)
+def test_trees_joined_inside_their_bodies_keep_their_joints(joint: Joint) -> None:
+    """A fact joins two trees that share two bodies inside both, by the edges that stay; none becomes unknown."""
+    scene = SceneGraph(root=None).add_root("a", body=None).add_frame("b", "a", pose=UP, joint=joint)
+    scene = scene.add_root("c").add_frame("a2", "c", body="a").add_frame("b2", "c", pose=UP, body="b")
+    for frame, other in (("a2", "a"), ("a", "a2")):
+        made = add_fact(scene, Pose(), frame=frame, relative_to=other)
+        assert made.root("b2") == made.root("a")
+        between = [f for f in made.frame_names if (p := made.parent(f)) and made.body(p) != made.body(f)]
+        assert len(between) == 2
+        assert {made.joint(f) for f in between} <= {joint, Fixed()}

@@ -129,8 +129,7 @@ def _inside(scene: SceneGraph, told: Told, q: ArrayLike | None, refusal: SceneEr
             if above not in way or scene.body(name) == scene.body(above) or joints_between(scene, name, above):
                 continue
             spread = scene.edge_covariance(name)
-            error, joint = spread if spread.any() else None, scene.joint(name)
-            again = Told(name, above, scene.local_pose(name), error=error, joint=joint)
+            again = Told(name, above, scene.local_pose(name), error=spread if spread.any() else None)
             return joined(joined(cut(scene, name), told, q), again, q, is_kept=False)
 
     def implied(body: str) -> Pose:
