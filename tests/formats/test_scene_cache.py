@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import mmap
 import os
 import pickle
 import shutil
+import socket
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.processes import Process
 
 from tmkit._support.source_location import ImportNote
+from tmkit.errors import FileFormatError
 from tmkit.formats import load_scene, scene_cache
 from tmkit.formats.mesh import meshes
 from tmkit.formats.scene_cache import SceneCache
-from tmkit.graph import SceneGraph
+from tmkit.graph import Box, SceneGraph
 
 OBJ = "mtllib cube.mtl\nusemtl red\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 MTL = "newmtl red\nKd {} 0 0\n"
@@ -29,8 +36,9 @@ URDF = """<robot name="r"><link name="base"><visual><geometry><mesh filename="{m
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SceneCache:
-    """A cache of its own, and files that changed long ago."""
+    """A cache of its own, and files that count as settled at once."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(scene_cache, "_SETTLED", 0)
     folder = tmp_path / "robot"
     folder.mkdir()
     write(folder / "cube.obj", OBJ)
@@ -106,9 +114,12 @@ def test_a_file_that_appears_nearer_is_read(cache: SceneCache, tmp_path: Path) -
     assert len(cache.entries()) == 1
 
 
-def test_files_that_changed_just_now_are_not_trusted(cache: SceneCache, tmp_path: Path) -> None:
-    """A second change within a tick of the file system's clock would not show."""
-    (tmp_path / "robot" / "cube.obj").write_text(OBJ)
+def test_files_that_changed_just_now_are_not_trusted(
+    cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second change within a tick of the file system's clock would not show; a time that is set back is no time."""
+    monkeypatch.setattr(scene_cache, "_SETTLED", 3_600_000_000_000)
+    write(tmp_path / "robot" / "cube.obj", OBJ)
     loaded(tmp_path)
     assert cache.entries() == []
 
@@ -161,7 +172,7 @@ def test_a_full_folder_loses_what_was_not_used_longest(cache: SceneCache) -> Non
     small = SceneCache(cache.folder, limit=1200)
     scene = SceneGraph()
     for number in range(6):
-        small.put(f"{number:032x}", scene, [], [])
+        small.put(f"{number:032x}", scene, {}, [])
         for at, (_, _, path) in enumerate(small.entries()):
             os.utime(path, (1000 + at, 1000 + at))
     kept = [int(path.stem, 16) for _, _, path in small.entries()]
@@ -172,7 +183,10 @@ def test_a_full_folder_loses_what_was_not_used_longest(cache: SceneCache) -> Non
 
 def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None:
     """They begin together; both load the same scene, and one entry stays."""
-    program = f"import tmkit as tk; print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
+    program = (
+        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLED = 0; "
+        f"print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
+    )
     running = [
         Process([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)
     ]
@@ -228,3 +242,352 @@ def test_a_full_disk_leaves_nothing(cache: SceneCache, tmp_path: Path, monkeypat
     monkeypatch.undo()
     monkeypatch.setenv("TMKIT_CACHE", "off")
     assert loaded(tmp_path)[0] == first
+
+
+# --- every kind of file in place of an entry, its folder, and the folders above --------------------------------------
+
+
+def entry_of(scene: object, key: str, files: object = (), notes: object = ()) -> bytes:
+    """Return the bytes of an entry with a digest that fits."""
+    rest = pickle.dumps((key, dict(files), list(notes))) + pickle.dumps(scene)  # type: ignore[call-overload]
+    return hashlib.blake2b(rest, digest_size=32).digest() + rest
+
+
+def as_fifo(path: Path, _: bytes) -> None:
+    """Make a pipe that nobody writes to."""
+    os.mkfifo(path)
+
+
+def as_folder(path: Path, _: bytes) -> None:
+    """Make a folder."""
+    path.mkdir()
+
+
+def as_link_to_a_copy(path: Path, data: bytes) -> None:
+    """Make a link to the entry itself."""
+    path.with_name("copy").write_bytes(data)
+    path.symlink_to("copy")
+
+
+def as_link_to_a_fifo(path: Path, _: bytes) -> None:
+    """Make a link to a pipe."""
+    os.mkfifo(path.with_name("fifo"))
+    path.symlink_to("fifo")
+
+
+def as_link_to_itself(path: Path, _: bytes) -> None:
+    """Make a link that leads nowhere."""
+    path.symlink_to(path.name)
+
+
+def as_link_to_a_device(path: Path, _: bytes) -> None:
+    """Make a link to a device without end."""
+    path.symlink_to("/dev/zero")
+
+
+def as_socket(path: Path, _: bytes) -> None:
+    """Make a socket."""
+    with socket.socket(socket.AF_UNIX) as made:
+        here = os.open(path.parent, os.O_RDONLY)
+        try:
+            made.bind(f"/proc/self/fd/{here}/{path.name}")  # an address has 107 bytes at most
+        finally:
+            os.close(here)
+
+
+def as_device(path: Path, _: bytes) -> None:
+    """Make a device without end."""
+    if os.getuid() != 0:
+        pytest.skip("only root makes devices")
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("no devices can be made here")
+
+
+def as_file_of_another(path: Path, data: bytes) -> None:
+    """Write the entry as a file of another user."""
+    if os.getuid() != 0:
+        pytest.skip("only root gives files away")
+    path.write_bytes(data)
+    os.chown(path, 12345, 12345)
+
+
+def as_file_that_others_write(path: Path, data: bytes) -> None:
+    """Write the entry as a file that others may change."""
+    path.write_bytes(data)
+    path.chmod(0o666)
+
+
+def as_huge_file(path: Path, data: bytes) -> None:
+    """Write the entry with a hole of 10 TB behind it."""
+    path.write_bytes(data)
+    os.truncate(path, 10**13)
+
+
+def as_file(data: Callable[[bytes, str], bytes]) -> Callable[[Path, bytes], None]:
+    """Return what writes bytes, made of those of the entry and of its name."""
+
+    def write_data(path: Path, whole: bytes) -> None:
+        path.write_bytes(data(whole, path.stem))
+
+    return write_data
+
+
+SCENE = SceneGraph().add_frame("wrong", "world")
+ENTRIES: dict[str, Callable[[Path, bytes], None]] = {
+    "fifo": as_fifo,
+    "folder": as_folder,
+    "link to a copy": as_link_to_a_copy,
+    "link to a fifo": as_link_to_a_fifo,
+    "link to itself": as_link_to_itself,
+    "link to a device": as_link_to_a_device,
+    "socket": as_socket,
+    "device": as_device,
+    "file of another": as_file_of_another,
+    "file that others write": as_file_that_others_write,
+    "huge file": as_huge_file,
+    "empty": as_file(lambda _whole, _key: b""),
+    "truncated": as_file(lambda whole, _key: whole[:-1]),
+    "text": as_file(lambda _whole, _key: b"no pickle" * 9),
+    "no scene": as_file(lambda _whole, key: entry_of([1], key)),
+    "a shape": as_file(lambda _whole, key: entry_of(Box([1, 1, 1]), key)),
+    "none": as_file(lambda _whole, key: entry_of(None, key)),
+    "an array": as_file(lambda _whole, key: entry_of(np.zeros(3), key)),
+    "another entry": as_file(lambda _whole, _key: entry_of(SCENE, "0" * 32)),
+    "notes of another kind": as_file(lambda _whole, key: entry_of(SCENE, key, notes=[1])),
+    "files of another kind": as_file(lambda _whole, key: entry_of(SCENE, key, files={3: ()})),
+}
+
+
+def loads_in_time(path: Path, cache: SceneCache) -> str:
+    """Return the digest that another process loads, which is killed if it waits."""
+    program = (
+        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLED = 0; "
+        f"print(tk.load_scene({str(path / 'robot' / 'r.urdf')!r}).digest)"
+    )
+    environment = {**os.environ, "TMKIT_CACHE": str(cache.folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_whatever_stands_for_an_entry_is_not_taken(kind: str, cache: SceneCache, tmp_path: Path) -> None:
+    """It counts as missing, at once, and only a folder stays where the next entry would be."""
+    first, notes = loaded(tmp_path)
+    [(_, _, path)] = cache.entries()
+    whole = path.read_bytes()
+    path.unlink()
+    ENTRIES[kind](path, whole)
+    assert cache.get(path.stem) is None
+    assert loaded(tmp_path) == (first, notes)
+    again = cache.get(path.stem)
+    assert (again is None) == (kind == "folder")
+    assert again is None or again == (first, notes)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "link to itself", "link to a device", "socket", "text"])
+@pytest.mark.parametrize("above", [0, 1])
+def test_whatever_stands_for_the_folder_is_no_cache(
+    kind: str, above: int, cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scenes are read, and nothing is kept."""
+    first, _ = loaded(tmp_path)
+    place = tmp_path / "place"
+    ENTRIES[kind](place, b"")
+    folder = place.joinpath(*["inner"] * above)
+    monkeypatch.setenv("TMKIT_CACHE", str(folder))
+    assert loaded(tmp_path)[0] == first
+    assert SceneCache(folder).entries() == []
+    assert stat.S_IFMT(place.lstat().st_mode) != stat.S_IFDIR
+
+
+def test_a_process_does_not_wait_for_a_fifo(cache: SceneCache, tmp_path: Path) -> None:
+    """Not for a writer of the entry, and not for one of the folder."""
+    first = loads_in_time(tmp_path, cache)
+    [(_, _, path)] = cache.entries()
+    path.unlink()
+    os.mkfifo(path)
+    assert loads_in_time(tmp_path, cache) == first
+    os.mkfifo(tmp_path / "fifo")
+    assert loads_in_time(tmp_path, SceneCache(tmp_path / "fifo")) == first
+
+
+def test_a_folder_that_is_a_link_is_used(cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users put caches on other disks."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("disk")
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "link"))
+    first, _ = loaded(tmp_path)
+    monkeypatch.setattr(meshes, "read_bytes", lambda *_, **__: pytest.fail("a mesh was read"))
+    assert loaded(tmp_path)[0] == first
+    assert cache.entries() == []
+
+
+# --- every kind of change of an input ---------------------------------------------------------------------------------
+
+XML = """<mujoco><worldbody><body name="b"><geom type="box" size="{} 1 1"/></body></worldbody></mujoco>"""
+SDF = """<sdf version="1.9"><world name="w"><include><uri>part.sdf</uri></include></world></sdf>"""
+PART = """<sdf version="1.9"><model name="m"><link name="l"><collision name="c"><geometry><box><size>{} 1 1</size></box>
+</geometry></collision></link></model></sdf>"""
+ROBRAY = "frame part {{ translation [{}, 0, 0]; }}\n"
+USDA = '#usda 1.0\n(\n subLayers = [@./layer.usda@]\n metersPerUnit = 1\n upAxis = "Z"\n)\n'
+LAYER = '#usda 1.0\ndef Cube "c" {{\n double size = {}\n}}\n'
+GLTF_BUFFER = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], dtype="<f4")
+
+
+def gltf() -> str:
+    """Return a mesh whose vertices are in a file beside it."""
+    return json.dumps(
+        {
+            "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+            "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+            "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
+            "bufferViews": [{"buffer": 0, "byteLength": 36}], "buffers": [{"uri": "part.bin", "byteLength": 36}],
+        }
+    )  # fmt: skip
+
+
+def robot_with(mesh: str) -> str:
+    """Return a URDF with a mesh, so that its load is kept."""
+    return URDF.format(mesh=mesh)
+
+
+def numbered(text: str) -> tuple[bytes, bytes]:
+    """Return two contents of one length that differ in a number."""
+    return text.format(1).encode(), text.format(2).encode()
+
+
+INPUTS: dict[str, tuple[str, tuple[bytes, bytes], dict[str, str], tuple[str, ...]]] = {
+    "mesh": ("cube.obj", (OBJ.encode(), OBJ.replace("v 1 0 0", "v 2 0 0").encode()), {}, ()),
+    "material": ("cube.mtl", numbered(MTL), {}, ()),
+    "description": ("r.urdf", (URDF.format(mesh="cube.obj").encode(),
+                               URDF.format(mesh="cube.obj").replace("0 0 2", "0 2 0").encode()), {}, ()),
+    "buffer of a mesh": ("part.bin", (GLTF_BUFFER.tobytes(), (2 * GLTF_BUFFER).tobytes()),
+                         {"p.gltf": gltf(), "p.urdf": robot_with("p.gltf").replace('"r"', '"p"').replace(
+                             '"base"', '"p1"').replace('"hand"', '"p2"').replace('"j"', '"p3"')}, ("p.urdf",)),
+    "second file": ("b.xml", numbered(XML), {}, ("b.xml",)),
+    "included SDF": ("part.sdf", numbered(PART), {"w.sdf": SDF}, ("w.sdf",)),
+    "included robray": ("part.robray", numbered(ROBRAY), {"w.robray": 'include "part.robray"\n'}, ("w.robray",)),
+    "layer of USD": ("layer.usda", numbered(LAYER), {"s.usda": USDA}, ("s.usda",)),
+}  # fmt: skip
+"""A file that changes, its two contents, other files, and those that are loaded after the robot."""
+
+
+def in_place(path: Path, data: bytes) -> None:
+    """Write over a file without making it anew, and put its times back."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+def by_map(path: Path, data: bytes) -> None:
+    """Write over a file through memory."""
+    before = path.stat()
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[:] = data
+        mapped.flush()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def by_rename(path: Path, data: bytes) -> None:
+    """Put another file with the same times in the place."""
+    before = path.stat()
+    path.with_name("new").write_bytes(data)
+    os.utime(path.with_name("new"), ns=(before.st_atime_ns, before.st_mtime_ns))
+    path.with_name("new").replace(path)
+
+
+def by_link(path: Path, data: bytes) -> None:
+    """Put a link to another file in the place."""
+    by_rename(path, data)
+    path.rename(path.with_name(f"real_{path.name}"))
+    path.symlink_to(f"real_{path.name}")
+
+
+def by_folder(path: Path, data: bytes) -> None:
+    """Put another folder in the place of the one that holds the file."""
+    copy = path.parent.with_name("copy")
+    shutil.copytree(path.parent, copy)
+    in_place(copy / path.name, data)
+    path.parent.rename(path.parent.with_name("old"))
+    copy.rename(path.parent)
+
+
+CHANGES = [in_place, by_map, by_rename, by_link, by_folder]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", INPUTS)
+def test_every_change_of_an_input_is_read(
+    name: str, change: Callable[[Path, bytes], None], cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that keeps size and time of the file."""
+    file, (old, new), others, more = INPUTS[name]
+    pytest.importorskip({"b.xml": "mujoco", "layer.usda": "pxr"}.get(file, "numpy"))
+    robot = tmp_path / "robot"
+    for other, text in others.items():
+        write(robot / other, text)
+    (robot / file).write_bytes(old)
+    os.utime(robot / file, (1_000_000_000, 1_000_000_000))
+    paths = [robot / "r.urdf", *(robot / one for one in more)]
+    first = load_scene(*paths)
+    assert len(cache.entries()) == 1
+    assert load_scene(*paths) == first
+    change(robot / file, new)
+    second = load_scene(*paths)
+    monkeypatch.setenv("TMKIT_CACHE", "off")
+    assert second == load_scene(*paths)
+    assert second != first
+
+
+def test_a_change_while_files_are_read_is_not_kept(
+    cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that comes in the place of another during a load has files whose times are old."""
+    merged, robot = meshes._merged, tmp_path / "robot"
+
+    def changed(arrays: meshes.MeshArrays) -> meshes.MeshArrays:
+        if not robot.with_name("old").exists():
+            by_folder(robot / "cube.obj", OBJ.replace("v 1 0 0", "v 2 0 0").encode())
+        return merged(arrays)
+
+    monkeypatch.setattr(meshes, "_merged", changed)
+    first, _ = loaded(tmp_path)
+    second, _ = loaded(tmp_path)
+    assert [scene.shapes("base")[0].shape.vertices.max() for scene in (first, second)] == [1.0, 2.0]
+
+
+def test_a_package_that_is_none_any_more_is_not_read(cache: SceneCache, tmp_path: Path) -> None:
+    """A mesh outside the scene's folders may be read as part of a ROS package only."""
+    package = tmp_path / "far" / "away" / "pack"
+    package.mkdir(parents=True)
+    write(package / "package.xml", "<package/>")
+    write(package / "cube.obj", OBJ)
+    scene = tmp_path / "near" / "deep" / "r.urdf"
+    scene.parent.mkdir(parents=True)
+    write(scene, URDF.format(mesh=str(package / "cube.obj")).replace("visual", "collision"))
+    load_scene(scene)
+    assert len(cache.entries()) == 1
+    (package / "package.xml").unlink()
+    with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
+        load_scene(scene)
+
+
+def test_xacro_is_expanded_each_time(cache: SceneCache, tmp_path: Path) -> None:
+    """What it reads is not known."""
+    pytest.importorskip("xacrodoc")
+    robot = tmp_path / "robot"
+    body = URDF.format(mesh="cube.obj").replace('name="r"', 'name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"')
+    (robot / "r.xacro").write_text(body.replace("<link", f'<xacro:include filename="{robot}/more.xacro"/><link', 1))
+    scenes = []
+    for name in ("one", "two"):
+        joint = f'<joint name="more" type="fixed"><parent link="base"/><child link="{name}"/></joint>'
+        (robot / "more.xacro").write_text(f'<robot><link name="{name}"/>{joint}</robot>')
+        scenes.append(load_scene(robot / "r.xacro", allow_xacro=True, complete=False).frame_names)
+    assert ["one" in scenes[0], "two" in scenes[1]] == [True, True]
+    assert cache.entries() == []

@@ -9,6 +9,7 @@ Invariants: no more than the limit of a file (plus one byte) is ever read.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Callable
@@ -20,8 +21,14 @@ from typing import BinaryIO
 from tmkit.errors import FileFormatError
 
 _MEGABYTE = 1_000_000
-files_seen: ContextVar[set[str] | None] = ContextVar("files_seen", default=None)
-"""Takes the absolute path of each file that is read or looked for, where a program asks for that."""
+Signature = tuple[int, int, int, int] | None
+"""Size, times of the last change of content and of inode [ns], and inode of a file; None: there is none."""
+
+files_seen: ContextVar[dict[str, Signature] | None] = ContextVar("files_seen", default=None)
+"""Collects the files that are read or looked for: signatures before the first reading, by absolute path."""
+
+checksums_read: ContextVar[dict[str, str] | None] = ContextVar("checksums_read", default=None)
+"""Collects the SHA-256 of each file that is read, in hexadecimal digits, by the path that was given."""
 _SYSTEM = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE)
 
 
@@ -46,18 +53,31 @@ class ReadingLimits:
             raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
 
 
+def file_signature(path: str) -> Signature:
+    """Return what changes with a file; the time of the inode does even if that of the content is set back."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def see(path: Path) -> None:
+    """Count a file as seen: a result depends on it, or on its absence."""
+    if (seen := files_seen.get()) is not None and (name := os.path.abspath(path)) not in seen:
+        seen[name] = file_signature(name)
+
+
 def is_file(path: Path) -> bool:
     """Return whether there is a file at a path, which counts as seen."""
-    if (seen := files_seen.get()) is not None:
-        seen.add(os.path.abspath(path))
+    see(path)
     return os.path.isfile(path)
 
 
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:
     """Return what a regular file of at most ``limit`` bytes holds; ``error`` makes the error that says a reason."""
     refuse = error or (lambda reason: FileFormatError.at(path, reason))
-    if (seen := files_seen.get()) is not None:
-        seen.add(os.path.abspath(path))
+    see(path)
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
@@ -74,6 +94,8 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
     if max(size, len(data)) > limit:
         received = max(size, len(data)) / _MEGABYTE
         raise refuse(f"is too large: {received:.6g} MB, expected at most {limit / _MEGABYTE:.6g} MB")
+    if (checksums := checksums_read.get()) is not None:
+        checksums[str(path)] = sha256_of(data)
     return data
 
 
@@ -84,6 +106,11 @@ def _read_up_to(file: BinaryIO, count: int, *, size: int) -> bytes:
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
+
+
+def sha256_of(data: bytes) -> str:
+    """Return the SHA-256 of some bytes in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def is_refused_by_system(error: BaseException) -> bool:

@@ -93,7 +93,7 @@ def convex_pieces(
         scene = SceneGraph().add_frame("pieces", "world", shapes=[AttachedShape(piece) for piece in pieces])
         scene = scene.set_attributes("pieces", {"bound": bound})
         if cache:
-            cache.put(key, scene, (), ())
+            cache.put(key, scene, {}, ())
     else:
         scene = found[0]
     if (bound := float(scene.attributes("pieces")["bound"])) > max_error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tmkit._core import SceneGraph
 from tmkit._support.argument_errors import check_argument
-from tmkit._support.limits import ReadingLimits, files_seen
+from tmkit._support.limits import ReadingLimits, Signature, files_seen
 from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.formats.mesh.package_uris import PackageResolver, located
@@ -102,7 +102,7 @@ def _read_once(
         for note in kept[1]:
             log.note(SourceLocation(note.path, note.line), note.text)
         return kept[0]
-    seen: set[str] = set()
+    seen: dict[str, Signature] = {}
     token = files_seen.set(seen)
     try:
         scene, has_meshes = _read(paths, resolver, log, complete=complete)

@@ -1,13 +1,14 @@
 """Loaded scenes on the disk, so that meshes and descriptions that have not changed are not read again.
 
-An entry is one file, named by a digest of what was asked for and of the code that reads: a digest of the rest, the
-files that were read or looked for with what tells that they are the same, the notes, and the pickled scene, of which
-only classes of the core are made. It is written beside its place and renamed, so that processes may share a folder;
-what is damaged, or of another user, counts as missing. When the folder is full, the entries that were not used longest
-go.
+An entry is one file, named by a digest of the request and of the code that reads: a digest of the rest, its name, the
+files that were read or looked for with their signatures, the notes, and the pickled scene, of which only classes of the
+core are made. It is written beside its place and renamed, so processes may share a folder. An entry that is damaged, no
+regular file, or not the user's own counts as missing. When the folder is full, the entries that were not used longest
+are removed.
 
-Invariant: a scene that is taken from here equals the one that reading gives. Files that changed within the last seconds
-are not trusted, since a change within one tick of the file system's clock would not show.
+Invariant: a scene that is taken from here equals the one that reading gives. A signature has the time of the inode,
+which changes with the content even if the time of the content is set back. Files that changed within the last seconds,
+or while they were read, are not trusted, since a change within one tick of the file system's clock would not show.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ import io
 import logging
 import os
 import pickle
+import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO
 
 from tmkit._core import SceneGraph
+from tmkit._support.limits import Signature, file_signature
 from tmkit._support.source_location import ImportNote
 from tmkit.formats.mesh.package_uris import sites
 
@@ -36,10 +39,9 @@ logger = logging.getLogger(__name__)
 _SUFFIX = ".scene"
 _READERS = ("_support", "formats", "graph", "spatial")  # packages that a load runs
 _DIGEST = 32  # bytes
-_SETTLED = 2_000_000_000  # ns since the last change, after which a change shows in a file's times
+_SETTLED = 2_000_000_000
+"""Time after a change before which another one may not show in the times of the file [ns]."""
 _ALLOWED = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}  # besides the core's classes
-
-Signature = tuple[int, int, int] | None  # size, time of change in ns and inode of a file; None: there is none
 
 
 @dataclass(frozen=True)
@@ -60,34 +62,43 @@ class SceneCache:
 
     def get(self, key: str) -> tuple[SceneGraph, list[ImportNote]] | None:
         """Return the scene that was kept and the notes of its load; None if there is none or a file has changed."""
+        path = self.folder / (key + _SUFFIX)
         try:
-            path = self.folder / (key + _SUFFIX)
-            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
-                if os.fstat(file.fileno()).st_uid != os.getuid():
-                    return None
+            with _own_file(path, self.limit) as file:
                 data = file.read()
-            if hashlib.blake2b(data[_DIGEST:], digest_size=_DIGEST).digest() != data[:_DIGEST]:
-                return None
-            stream = io.BytesIO(data)
-            stream.seek(_DIGEST)
-            files, notes = _Reader(stream).load()
-            if any(_signature(name) != known for name, known in files.items()):
-                return None
-            scene = cast("SceneGraph", _Reader(stream).load())
-            os.utime(path)  # the last use
+                if hashlib.blake2b(data[_DIGEST:], digest_size=_DIGEST).digest() != data[:_DIGEST]:
+                    return None
+                stream = io.BytesIO(data)
+                stream.seek(_DIGEST)
+                name, files, listed = _Reader(stream).load()
+                if name != key or _have_changed(files):
+                    return None
+                notes = [ImportNote(str(source), line, str(text)) for source, line, text in listed]
+                scene = _Reader(stream).load()
+                if not isinstance(scene, SceneGraph):
+                    return None
+                os.utime(file.fileno())  # the last use
         except Exception:  # whatever is wrong with an entry, the files themselves are there
             return None
         logger.debug("a scene of %d frames was kept in %s", len(scene), path)
-        return scene, [ImportNote(*note) for note in notes]
+        return scene, notes
 
-    def put(self, key: str, scene: SceneGraph, files: Iterable[str], notes: Iterable[ImportNote]) -> None:
-        """Keep a scene, if all its files are settled and the folder can be written."""
-        signatures = {name: _signature(name) for name in files}
-        youngest = max((known[1] for known in signatures.values() if known), default=0)
-        if youngest > time.time_ns() - _SETTLED:
+    def put(self, key: str, scene: SceneGraph, files: Mapping[str, Signature], notes: Iterable[ImportNote]) -> None:
+        """Keep a scene, if all its files are settled and the folder can be written.
+
+        Args:
+            key: the name of the entry.
+            scene: the scene.
+            files: signatures, from before the first reading, of the files that it was made of or that were missing.
+            notes: those of its load.
+        """
+        changes = [max(signature[1:3]) for signature in files.values() if signature]
+        if max(changes, default=0) > time.time_ns() - _SETTLED:
             return
-        said = [(note.path, note.line, note.text) for note in notes]
-        rest = pickle.dumps((signatures, said), protocol=5) + pickle.dumps(scene, protocol=5)
+        if _have_changed(files):  # while they were read
+            return
+        listed = [(note.path, note.line, note.text) for note in notes]
+        rest = pickle.dumps((key, dict(files), listed), protocol=5) + pickle.dumps(scene, protocol=5)
         path = self.folder / (key + _SUFFIX)
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -129,7 +140,7 @@ class SceneCache:
 
 def key_of(*asked: object) -> str:
     """Return the name of an entry: a digest of what was asked for, of the code that reads it and what is installed."""
-    installed = [(str(site), _signature(str(site))) for site in sites()]
+    installed = [(str(site), file_signature(str(site))) for site in sites()]
     return hashlib.blake2b(repr((asked, _code(), installed)).encode(), digest_size=16).hexdigest()
 
 
@@ -139,15 +150,32 @@ def _code() -> list[tuple[str, Signature]]:
     package = Path(__file__).parents[1]
     sources = [path for folder in _READERS for path in sorted((package / folder).rglob("*.py"))]
     core = str(sys.modules[SceneGraph.__module__].__file__)
-    return [(path, _signature(path)) for path in (*map(str, sources), core)]
+    return [(path, file_signature(path)) for path in (*map(str, sources), core)]
 
 
-def _signature(path: str) -> Signature:
+def _have_changed(files: Mapping[str, Signature]) -> bool:
+    """Return whether any file has another signature now."""
+    return any(file_signature(name) != signature for name, signature in files.items())
+
+
+def _own_file(path: Path, limit: int) -> BinaryIO:
+    """Open a regular file of the user's own that no other user may write to, without waiting or following a link.
+
+    Raises:
+        OSError: if there is no such file, or one of more than ``limit`` bytes.
+    """
+    if not stat.S_ISREG(os.lstat(path).st_mode):  # a device may act when it is opened
+        raise OSError("it is no regular file")
+    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_size, status.st_mtime_ns, status.st_ino
+        status = os.fstat(number)
+        is_own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if not (stat.S_ISREG(status.st_mode) and is_own and status.st_size <= limit):
+            raise OSError("it is no file of the user's own, or too large")
+        return open(number, "rb")
+    except BaseException:
+        os.close(number)
+        raise
 
 
 class _Reader(pickle.Unpickler):

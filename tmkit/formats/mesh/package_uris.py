@@ -28,7 +28,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tmkit._support.data import data_roots, resolve_name
-from tmkit._support.limits import ReadingLimits, is_file
+from tmkit._support.limits import ReadingLimits, is_file, see
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 
@@ -64,7 +64,10 @@ def is_public(path: Path) -> bool:
     if any(below(path, site) is not None for site in sites()):
         return True
     package = _marked_folder(path.parent, "package.xml")
-    return package is not None and not is_wide(package)
+    if package is None or is_wide(package):
+        return False
+    see(package / "package.xml")
+    return True
 
 
 def is_wide(folder: Path) -> bool:
@@ -276,6 +279,8 @@ class PackageResolver:
                     return root / rest
                 outside = outside or root / rest
             looked.append(root)
+        for root in looked:
+            see(root)
         found = any(os.path.isdir(root) for root in looked)
         if note and not found and (moved := self._nearby(rest, folder)) is not None:
             note(place, f"the package '{name}' was not found; {moved} is taken")

@@ -13,7 +13,6 @@ and takes precedence. Layers that a file names are opened only where a scene may
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tmkit._support.elementary import dot, norm, product
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, is_file, read_bytes
 from tmkit._support.source_location import Note, SourceLocation, reported
 from tmkit.errors import FileFormatError, install_command
 from tmkit.formats.mesh.package_uris import PackageResolver
@@ -238,7 +237,7 @@ def _layers(path: Path, packages: PackageResolver, note: Note) -> list[Any]:
             raise place.error("is no USD file")
         for asset in sorted(layer.GetCompositionAssetDependencies()):
             other = layer.ComputeAbsolutePath(asset)
-            if os.path.isfile(other.partition("[")[0]):
+            if is_file(Path(other.partition("[")[0])):
                 packages.resolve(other.partition("[")[0], folder=path.parent, place=place)
                 waiting.append(other)
             else:
