@@ -649,6 +649,12 @@ class Shape:
         """Where a mesh, a cloud or a field came from; may be empty."""
 
     @property
+    def checksums(self) -> str:
+        """
+        SHA-256 of the files that a mesh was read from, as ``sha256sum`` prints them; empty for arrays.
+        """
+
+    @property
     def digest(self) -> str:
         """
         32 hexadecimal digits that depend on the content alone, the same in every process.
@@ -737,7 +743,7 @@ def Capsule(radius: float, length: float) -> Shape:
         ShapeError: a size that is not positive.
     """
 
-def Mesh(vertices: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike, *, source: str = '') -> Shape:
+def Mesh(vertices: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike, *, source: str = '', checksums: str = '') -> Shape:
     """
     Make a triangle mesh.
 
@@ -745,6 +751,8 @@ def Mesh(vertices: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike, *, sou
         vertices: (n, 3) metres.
         faces: (m, 3) indices of vertices, counter-clockwise seen from outside.
         source: where it came from, e.g. ``package://NAME/file.obj``, a label; empty if omitted.
+        checksums: SHA-256 of the files that it was read from, as ``sha256sum`` prints them, a label that only readers of
+            files give: JSON names the file by it instead of writing arrays. Empty if omitted.
 
     Raises:
         ShapeError: no rows, non-finite numbers, or an index out of range.

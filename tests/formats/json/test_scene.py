@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -62,7 +63,7 @@ def test_keys_are_sorted_and_versions_told() -> None:
     """The document is in sorted order throughout, so that equal scenes have equal bytes."""
     document = scene_to_dict(load_scene("panda_table", "blocks3"))
     assert json.dumps(document) == json.dumps(document, sort_keys=True)
-    assert (document["format"], document["version"]) == ("tmkit-scene", 1)
+    assert (document["format"], document["version"]) == ("tmkit-scene", 2)
 
 
 def test_a_whole_robot_is_small_and_names_no_folder(tmp_path: Path) -> None:
@@ -116,7 +117,9 @@ def test_sources_carry_their_scale(tmp_path: Path) -> None:
     scene, loader = packaged(tmp_path)
     document = scene_to_dict(scene, loader=loader)
     (entry,) = document["shapes"].values()
-    assert entry == {"kind": "mesh", "source": "package://arm/m.obj#scale=2.0,-1.0,1.0"}
+    checksum = hashlib.sha256(OBJ.encode()).hexdigest()
+    source = "package://arm/m.obj#scale=2.0,-1.0,1.0"
+    assert entry == {"kind": "mesh", "sha256": {"m.obj": checksum}, "source": source}
     assert scene_from_dict(document, loader=loader) == scene
     with pytest.raises(
         FileFormatError, match=r"scene: shapes\..*: the mesh 'package://arm/m.obj.*' is not installed here"
@@ -162,7 +165,7 @@ def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
     ("change", "reason"),
     [
         (lambda d: d.update(format="other"), "format: expected 'tmkit-scene', received 'other'"),
-        (lambda d: d.update(version=2), "version: this tmkit reads version 1 of the format, received 2"),
+        (lambda d: d.update(version=3), "version: this tmkit reads versions 1 to 2 of the format, received 3"),
         (lambda d: d.pop("frames"), "the document: needs the key 'frames'"),
         (lambda d: d.update(extra=1), "unknown key 'extra'"),
         (lambda d: d.update(frames={}), "frames: expected a list, received an object"),

@@ -38,9 +38,10 @@ std::string shape_text(const Shape& shape) {
     return formatted("{}(radius={}{})", capitalised(name_of(shape.kind())), d[0], length);
 }
 
-ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
+ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source,
+                      const std::string& checksums) {
     std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape);
-    return {Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source)};
+    return {Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source, checksums)};
 }
 
 ShapeHandle make_cloud(const ArrayArgument& points, double radius, const std::string& source) {
@@ -55,9 +56,10 @@ ShapeHandle make_field(const ArrayArgument& heights, const ArrayArgument& size, 
     return {Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source)};
 }
 
-// What pickle keeps: (kind, dimensions, arrays, source).
+// What pickle keeps: (kind, dimensions, arrays, source, checksums). Version 0.1 has no checksums.
 ShapeHandle shape_from_state(nb::handle state) {
-    const StateTuple s(state, "a shape", 4);
+    const bool is_old = nb::isinstance<nb::tuple>(state) && nb::len(state) == 4;
+    const StateTuple s(state, "a shape", is_old ? 4 : 5);
     const auto kind = s.get<std::string>(0), source = s.get<std::string>(3);
     auto dimensions = s.get<std::vector<double>>(1);
     const std::vector<nb::object> arrays = s.items(2);
@@ -66,7 +68,8 @@ ShapeHandle shape_from_state(nb::handle state) {
             throw damaged_state("a shape of kind '{}' cannot have {} dimensions and {} arrays", kind, dimensions.size(),
                                 arrays.size());
     };
-    if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source);
+    const std::string checksums = is_old ? "" : s.get<std::string>(4);
+    if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source, checksums);
     if (kind == "plane") return {Shape::plane()};
     if (kind == "point_cloud") return require(1, 1), make_cloud({arrays[0]}, dimensions[0], source);
     if (kind == "height_field")
@@ -84,7 +87,7 @@ nb::tuple shape_state(nb::handle self) {
     if (shape.kind() == ShapeKind::mesh) arrays = nb::make_tuple(self.attr("vertices"), self.attr("faces"));
     if (shape.kind() == ShapeKind::point_cloud) arrays = nb::make_tuple(self.attr("points"));
     if (shape.kind() == ShapeKind::height_field) arrays = nb::make_tuple(self.attr("heights"));
-    return nb::make_tuple(name_of(shape.kind()), shape.dimensions(), arrays, shape.source());
+    return nb::make_tuple(name_of(shape.kind()), shape.dimensions(), arrays, shape.source(), shape.checksums());
 }
 
 // A read-only array over numbers of a shape, which lives as long as the array.
@@ -198,7 +201,9 @@ height field (x, y, floor); mesh and plane ().)")
         .def_prop_ro("heights", [](const ShapeHandle& s) { return view_of(s, s.shape->heights(), s.shape->columns()); },
                      "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
         .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
-                     "Where a mesh, a cloud or a field came from; may be empty.");
+                     "Where a mesh, a cloud or a field came from; may be empty.")
+        .def_prop_ro("checksums", [](const ShapeHandle& s) { return s.shape->checksums(); },
+                     "SHA-256 of the files that a mesh was read from, as ``sha256sum`` prints them; empty for arrays.");
 }
 
 void bind_primitives(nb::module_& m) {
@@ -236,12 +241,15 @@ Args:
 Args:
     radius: of the cylinder and its caps, metres.
     length: of the cylinder, without the caps, metres.)" NO_SIZE);
-    m.def("Mesh", &make_mesh, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "", R"(Make a triangle mesh.
+    m.def("Mesh", &make_mesh, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "", "checksums"_a = "",
+          R"(Make a triangle mesh.
 
 Args:
     vertices: (n, 3) metres.
     faces: (m, 3) indices of vertices, counter-clockwise seen from outside.
     source: where it came from, e.g. ``package://NAME/file.obj``, a label; empty if omitted.
+    checksums: SHA-256 of the files that it was read from, as ``sha256sum`` prints them, a label that only readers of
+        files give: JSON names the file by it instead of writing arrays. Empty if omitted.
 
 Raises:
     ShapeError: no rows, non-finite numbers, or an index out of range.)");

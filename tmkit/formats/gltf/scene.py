@@ -23,7 +23,7 @@ from tmkit._support.source_location import Note, SourceLocation
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.frames import numbers_to_list
 from tmkit.formats.json.scene import FORMAT, VERSION, scene_from_dict, scene_to_dict
-from tmkit.formats.json.shapes import shape_to_dict
+from tmkit.formats.json.shapes import shape_key, shape_to_dict
 from tmkit.formats.mesh.gltf import Document, chunks, transform
 from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
@@ -131,9 +131,11 @@ def _parts(file: Document, node: Json, stretch: Any, own: Json, shapes: Json, lo
             vertices = product(vertices, stretch.T)
             faces = faces[:, ::-1] if np.linalg.det(stretch) < 0.0 else faces
         shape = Mesh(vertices, np.ascontiguousarray(faces).astype(np.int32), source=source)
-        shapes.setdefault(shape.digest, shape_to_dict(shape, loader))
+        entry = shape_to_dict(shape, loader)
+        key = shape_key(shape, entry)
+        shapes.setdefault(key, entry)
         shown = {} if color == OPEN else {"color": list(unpacked(color))}
-        parts.append({**usual, **shown, **own, "shape": shape.digest})
+        parts.append({**usual, **shown, **own, "shape": key})
     return parts
 
 
@@ -156,6 +158,7 @@ class _Writer:
         }  # fmt: skip
         self.meshes: dict[tuple[str, Any], int] = {}
         self.rounded: set[str] = set()  # digests of shapes that meshes of glTF do not hold exactly
+        self.kept: set[str] = set()  # keys of their entries
 
     def content(self, *, is_binary: bool) -> str | bytes:
         ours = scene_to_dict(self.scene)
@@ -164,7 +167,7 @@ class _Writer:
         order = [*frames]
         for name in parents_first(order, lambda name: frames[name]["parent"]):
             numbers[name] = self.frame(frames[name], order.index(name), numbers)
-        ours["shapes"] = {digest: shapes[digest] for digest in shapes if digest in self.rounded}
+        ours["shapes"] = {key: shapes[key] for key in shapes if key in self.kept}
         del ours["format"], ours["version"]
         self.document["extras"] = {EXTRAS: ours}
         self.document["buffers"] = [{"byteLength": len(self.data)}]
@@ -207,6 +210,8 @@ class _Writer:
         for part, attached in zip(parts, self.scene.shapes(name), strict=True):
             own = {key: value for key, value in part.items() if key != "pose"} | {"source": attached.shape.source}
             mesh = {key: found for key, found in (("mesh", self.mesh(attached)),) if found is not None}
+            if attached.shape.digest in self.rounded:
+                self.kept.add(part["shape"])
             self.node(f"{name} {attached.shape.kind}", attached.pose, number, extras={f"{EXTRAS}_shape": own}, **mesh)
         return number
 

@@ -30,7 +30,7 @@ from tmkit.formats.json.frames import (
     sources_from_dict,
 )
 from tmkit.formats.json.reading import JsonNode, with_line
-from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
+from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_key, shape_to_dict
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import SceneSpecification
@@ -40,7 +40,8 @@ from tmkit.graph import Group, SceneGraph
 from tmkit.spatial import Pose
 
 FORMAT = "tmkit-scene"
-VERSION = 1
+VERSION = 2
+"""Version of the format. Version 1 had no checksums of mesh files, and the digests of their content instead."""
 
 Json = dict[str, Any]
 
@@ -50,22 +51,28 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
 
     Args:
         scene: the scene.
-        loader: looks up whether a mesh's source still holds the same content; give one that has read the meshes already
-            to save reading them again.
+        loader: compares meshes with their files, by SHA-256.
 
     Returns:
         Objects, lists, texts, numbers, booleans and null only, with sorted keys; it holds no absolute path.
     """
     loader = loader if loader is not None else MeshLoader()
     shapes: dict[str, Json] = {}
+    keys: dict[tuple[str, str, str], str] = {}
     frames = []
     sources = SourceList()
     for name in scene.frame_names:
         frame = scene.specification(name)
-        for part in frame.shapes:
-            if part.shape.digest not in shapes:
-                shapes[part.shape.digest] = shape_to_dict(part.shape, loader)
-        frames.append(frame_to_dict(frame, sources))
+        described = frame_to_dict(frame, sources)
+        for part, attached in zip(frame.shapes, described["shapes"], strict=True):
+            shape = part.shape
+            told_apart = (shape.digest, shape.source, shape.checksums)  # equal meshes may be of different files
+            if told_apart not in keys:
+                entry = shape_to_dict(shape, loader)
+                keys[told_apart] = key = shape_key(shape, entry)
+                shapes.setdefault(key, entry)
+            attached["shape"] = keys[told_apart]
+        frames.append(described)
     document: Json = {
         "allowed": [list(pair) for pair in scene.allowed_pairs], "format": FORMAT, "frames": frames,
         "shapes": dict(sorted(shapes.items())), "version": VERSION,
@@ -98,8 +105,9 @@ def scene_from_dict(
     top = JsonNode(document, source)
     if top.get("format").value != FORMAT:
         raise top.get("format").error(f"expected '{FORMAT}', received {top.get('format').value!r}")
-    if top.get("version").value != VERSION or isinstance(top.get("version").value, bool):
-        reason = f"this tmkit reads version {VERSION} of the format, received {top.get('version').value!r}"
+    version = top.get("version").value
+    if version not in range(1, VERSION + 1) or isinstance(version, bool):
+        reason = f"this tmkit reads versions 1 to {VERSION} of the format, received {version!r}"
         raise top.get("version").error(reason)
     top.only("allowed", "bodies", "format", "frames", "groups", "noise_sources", "shapes", "version")
     listed = top.get("shapes")

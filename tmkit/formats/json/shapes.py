@@ -1,10 +1,13 @@
 """Shapes in JSON scenes, and the files of points and heights that they may name.
 
-A shape stands under its content digest, which is checked when it is read: a file that changed in between is noticed. A
-key that is no digest (32 hexadecimal digits) is a name chosen by the author of a handwritten file, and is not checked.
+A shape stands under the digest of its content, or of its entry if the entry names a file by its SHA-256. It is checked
+when it is read: a file that changed in between is noticed. A key that is no digest (32 hexadecimal digits) is a name
+chosen by the author of a handwritten file, and is not checked.
 
-* A mesh is written by the ``package://`` URI it came from when that still leads to the same content, else with its
-  arrays. By hand, it may be a ``file`` beside the scene with a ``scale`` (1 by default).
+* A mesh is written by the ``package://`` URI of its file if that still has the bytes it was read from, else with its
+  arrays. The SHA-256 of the file is beside the URI, and of the files that it names, by name: they are compared on
+  reading, and not the arrays, which another version may read differently. By hand, it may be a ``file`` beside the
+  scene with a ``scale`` (1 by default).
 * A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or omitted: the default
   of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
 * Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows,
@@ -21,6 +24,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import json
 import math
 import re
 import warnings
@@ -32,13 +36,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, read_bytes, sha256_of
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import SourceLocation, reported
-from tmkit.errors import FileFormatError
+from tmkit.errors import FileFormatError, MeshError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec, mesh_of_source
-from tmkit.formats.mesh.package_uris import install_hint
+from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec, checksums_of_text, mesh_of_source
+from tmkit.formats.mesh.package_uris import below, install_hint, real_path
 from tmkit.formats.spec.values import primitive
 from tmkit.graph import HeightField, Mesh, Plane, PointCloud, Shape
 
@@ -183,9 +187,20 @@ def _first_line(error: Exception) -> str:
 
 _KINDS = ("box", "capsule", "cone", "cylinder", "height_field", "mesh", "plane", "point_cloud", "sphere")
 _DIGEST = re.compile("[0-9a-f]{32}")
+_CHECKSUMS = "sha256"
+"""Key of the SHA-256 of files by name, in the entry of a mesh."""
 
 _Read = TypeVar("_Read")
 Json = dict[str, Any]
+
+
+def shape_key(shape: Shape, entry: Json) -> str:
+    """Return the key under which the entry of a shape stands."""
+    return _digest_of_entry(entry) if _CHECKSUMS in entry else shape.digest
+
+
+def _digest_of_entry(entry: Json) -> str:
+    return sha256_of(json.dumps(entry, sort_keys=True).encode())[:32]
 
 
 def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
@@ -224,7 +239,12 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
     kind = node.get("kind").one_of(_KINDS)
     with reported(node):
         shape = _read(kind, node, loader, folder)
-    if _DIGEST.fullmatch(digest) and shape.digest != digest:
+    if not _DIGEST.fullmatch(digest):
+        return shape
+    if _CHECKSUMS in node.table():
+        if (received := _digest_of_entry(node.table())) != digest:
+            raise node.error(f"it was changed by hand: the entry has the digest {received}, expected {digest}")
+    elif shape.digest != digest:
         changed = f"the {kind.replace('_', ' ')} '{shape.source}' has changed since the scene was written"
         what = changed if shape.source else "it is broken"
         raise node.error(f"{what}: its content has the digest {shape.digest}, expected {digest}")
@@ -247,13 +267,8 @@ def _read(kind: str, node: JsonNode, loader: MeshLoader, folder: Path | None) ->
 
 def _mesh_to_dict(shape: Shape, loader: MeshLoader) -> Json:
     source = _portable(shape.source)
-    if source:
-        try:
-            found = _from_source(source, loader)
-        except FileFormatError:
-            found = None
-        if found is not None and found.digest == shape.digest:
-            return {"kind": "mesh", "source": source}
+    if checksums := _checksums_of_files(shape, source, loader):
+        return {"kind": "mesh", _CHECKSUMS: checksums, "source": source}
     return {
         "faces": _text(shape.faces, "<i4"), "kind": "mesh", "source": source, "vertices": _text(shape.vertices, "<f8"),
     }  # fmt: skip
@@ -273,10 +288,56 @@ def _portable(source: str) -> str:
     return source if source.startswith("package://") else source.replace("\\", "/").rpartition("/")[2]
 
 
-def _from_source(source: str, loader: MeshLoader) -> Shape | None:
-    """Return the mesh that a source names, ``None`` when it leads nowhere here."""
-    mesh = mesh_of_source(source, loader.packages)
-    return None if mesh is None else loader.load(mesh)
+def _checksums_of_files(shape: Shape, source: str, loader: MeshLoader) -> dict[str, str]:
+    """Return the SHA-256 of the files that a mesh would be read from again, by name; empty if there are none here."""
+    mesh = mesh_of_source(source, loader.packages) if source else None
+    if mesh is None:
+        return {}
+    try:
+        if shape.checksums:
+            checksums = _named(mesh, shape.checksums)
+            is_same = all(loader.checksum(path) == checksums[name] for name, path in _paths(mesh, checksums))
+            return checksums if is_same else {}
+        again = loader.load(mesh)  # arrays without checksums may be those of the file
+    except FileFormatError:
+        return {}
+    return _named(mesh, again.checksums) if again.digest == shape.digest else {}
+
+
+def _named(mesh: MeshSpec, checksums: str) -> dict[str, str]:
+    """Return the checksums of a mesh by name, the first under the name that the source has for the file."""
+    files = list(checksums_of_text(checksums).items())
+    return {mesh.path.name: files[0][1], **dict(files[1:])} if files else {}
+
+
+def _paths(mesh: MeshSpec, checksums: Mapping[str, str]) -> list[tuple[str, Path]]:
+    """Return names and paths of the files of a mesh, its own first."""
+    folder = real_path(mesh.path).parent
+    return [(name, mesh.path if name == mesh.path.name else folder / name) for name in checksums]
+
+
+def _checked_mesh(node: JsonNode, mesh: MeshSpec, loader: MeshLoader) -> Shape:
+    """Return the mesh of a file, which must have the SHA-256 of its entry, as must the files that it names."""
+    files = node.get(_CHECKSUMS)
+    expected = {name: files.get(name).text() for name in files.table()}
+
+    def refuse_changed(path: Path, received: str, wanted: str) -> None:
+        if received != wanted:
+            reason = f"the file {path} has the SHA-256 {received}, expected {wanted}"
+            source = node.get("source").text()
+            raise node.error(f"the mesh '{source}' has changed since the scene was written: {reason}")
+
+    folder = real_path(mesh.path).parent
+    try:
+        for name, path in _paths(mesh, {mesh.path.name: "", **expected}):
+            is_inside = path == mesh.path or below(real_path(path), folder) is not None
+            refuse_changed(path, loader.checksum(path) if is_inside else "none", expected.get(name, "none"))
+        shape = loader.load(mesh)
+    except MeshError as error:
+        raise node.error(str(error)) from error
+    for name, checksum in _named(mesh, shape.checksums).items():
+        refuse_changed(folder / name, checksum, expected.get(name, "none"))
+    return shape
 
 
 def _mesh_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> Shape:
@@ -290,12 +351,12 @@ def _mesh_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> 
         return _from_file(node.get("file"), loader, folder, read)[0]
     source = node.get("source").text()
     if "vertices" not in node.table():
-        node.only("kind", "source")
-        found = _from_source(source, loader)
-        if found is None:
+        node.only("kind", _CHECKSUMS, "source")
+        mesh = mesh_of_source(source, loader.packages)
+        if mesh is None:
             hint = install_hint(source)
             raise node.error(f"the mesh '{source}' is not installed here; {hint}give its folder by package_path")
-        return found
+        return _checked_mesh(node, mesh, loader) if _CHECKSUMS in node.table() else loader.load(mesh)
     node.only("faces", "kind", "source", "vertices")
     vertices = np.frombuffer(_bytes(node.get("vertices"), 24), dtype="<f8").reshape(-1, 3)
     faces = np.frombuffer(_bytes(node.get("faces"), 12), dtype="<i4").reshape(-1, 3)

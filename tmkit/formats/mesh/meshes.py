@@ -16,6 +16,7 @@ import io
 import logging
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import product
-from tmkit._support.limits import ReadingLimits, is_file, read_bytes
+from tmkit._support.limits import ReadingLimits, checksums_read, is_file, read_bytes, sha256_of
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError, ShapeError
@@ -39,6 +40,8 @@ Triple = tuple[float, float, float]
 
 MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
 _FIRST_BYTES = 65536  # of a file that are looked at at a time
+_LIMITS = ("mesh_bytes", "mesh_triangles", "text_bytes")
+"""Limits that a mesh file may exceed."""
 
 # The parts of a COLLADA file that say how it looks and moves.
 _DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
@@ -90,6 +93,8 @@ class MeshLoader:
     packages: PackageResolver = field(default_factory=PackageResolver)
     _read: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
+    _files: dict[Path, dict[str, str]] = field(default_factory=dict)  # SHA-256 of the files of each mesh that was read
+    _checksums: dict[Path, str] = field(default_factory=dict)  # of files that were compared
 
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
         """Return the mesh as a shape, the same object for the same file and scale; broken files are a ``MeshError``."""
@@ -107,6 +112,15 @@ class MeshLoader:
         """Return the colours of a loaded mesh in the order of its parts; ``OPEN`` where it leaves one open."""
         return self._read[real_path(mesh.path), mesh.submesh, mesh.is_centred].palette()
 
+    def checksum(self, path: Path) -> str:
+        """Return the SHA-256 of a file, which is read once; one that cannot be read is a ``MeshError``."""
+        if path not in self._checksums:
+            limit = self.packages.limits.mesh_bytes
+            self._checksums[path] = sha256_of(
+                read_bytes(path, limit=limit, error=lambda reason: MeshError.at(path, reason))
+            )
+        return self._checksums[path]
+
     @property
     def has_read(self) -> bool:
         """Whether any file was read."""
@@ -119,7 +133,12 @@ class MeshLoader:
         key = path, mesh.submesh, mesh.is_centred
         if key not in self._read:
             began = time.monotonic()
-            self._read[key] = read = read_mesh(path, limits=self.packages.limits, submesh=mesh.submesh)
+            token = checksums_read.set({})
+            try:
+                self._read[key] = read = read_mesh(path, limits=self.packages.limits, submesh=mesh.submesh)
+                self._files[path] = checksums_read.get() or {}
+            finally:
+                checksums_read.reset(token)
             if mesh.is_centred:
                 middle = 0.5 * (read.vertices.min(axis=0) + read.vertices.max(axis=0))
                 self._read[key] = replace(read, vertices=read.vertices - middle)
@@ -133,9 +152,35 @@ class MeshLoader:
             arrays = arrays.of_color(palette[mesh.part])
         arrays = scaled(arrays, mesh.scale)
         try:
-            return Mesh(arrays.vertices, arrays.faces, source=_source_of(mesh, packages=self.packages))
+            source = _source_of(mesh, packages=self.packages)
+            return Mesh(arrays.vertices, arrays.faces, source=source, checksums=self._checksums_of(mesh))
         except ShapeError as error:
             raise MeshError.at(path, str(error)) from error
+
+    def _checksums_of(self, mesh: MeshSpec) -> str:
+        """Return the checksums of a shape; none of one that its source does not determine, with the usual limits."""
+        limits, usual = self.packages.limits, ReadingLimits()
+        is_usual = all(getattr(limits, name) <= getattr(usual, name) for name in _LIMITS)
+        if mesh.submesh or mesh.is_centred or not is_usual:
+            return ""
+        files = {
+            Path(file).relative_to(mesh.path.parent).as_posix(): checksum
+            for file, checksum in self._files[mesh.path].items()
+            if mesh.part is not None or not file.lower().endswith(".mtl")  # colours only tell parts from each other
+        }
+        return text_of_checksums(files)
+
+
+def text_of_checksums(files: Mapping[str, str]) -> str:
+    """Return the SHA-256 of files by name as ``sha256sum`` prints them; empty for a name that has no line."""
+    lines = [f"{checksum}  {name}\n" for name, checksum in files.items()]
+    return "" if any(line.count("\n") > 1 for line in lines) else "".join(lines)
+
+
+def checksums_of_text(text: str) -> dict[str, str]:
+    """Return the SHA-256 by name, the inverse of :func:`text_of_checksums`."""
+    pairs = [line.partition("  ") for line in text.split("\n") if line]
+    return {name: checksum for checksum, _, name in pairs}
 
 
 def read_mesh(path: Path, *, limits: ReadingLimits | None = None, submesh: str = "") -> MeshArrays:

@@ -81,8 +81,10 @@ class Shape : public Shared {
 public:
     // Throws Error(shape) for the wrong number of dimensions or one that is not positive and finite.
     static Ref<const Shape> primitive(ShapeKind kind, std::vector<double> dimensions);
-    // vertices: 3 n numbers, metres; faces: 3 m indices. Throws Error(shape) when empty, not finite or out of range.
-    static Ref<const Shape> mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source);
+    // vertices: 3 n numbers, metres; faces: 3 m indices. checksums: of the files that `source` names, as `sha256sum`
+    // prints them; empty for arrays. Throws Error(shape) when empty, not finite or out of range.
+    static Ref<const Shape> mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source,
+                                 std::string checksums = {});
     static Ref<const Shape> plane();
     // points: 3 n numbers, metres. Throws Error(shape) when empty or not finite, or for a radius that is not positive.
     static Ref<const Shape> point_cloud(std::vector<double> points, double radius, std::string source);
@@ -104,6 +106,7 @@ public:
     // The corner of a height field's surface at a row and a column.
     Vector3 surface_point(std::size_t row, std::size_t column) const;
     const std::string& source() const { return source_; }
+    const std::string& checksums() const { return checksums_; }  // a label like the source, and no part of the content
     // 128 bits of content hash, stable across processes and platforms of one byte order.
     const std::array<std::uint64_t, 2>& digest() const { return digest_; }
     const Vector3& lower() const { return lower_; }  // infinite for a plane
@@ -130,7 +133,7 @@ private:
         std::vector<double> dimensions, numbers;
         std::vector<std::int32_t> faces;
         std::size_t columns = 0;
-        std::string source;
+        std::string source, checksums;
     };
     explicit Shape(Content content);
     static Ref<const Shape> made(Content content) { return Ref<const Shape>(new Shape(std::move(content))); }
@@ -144,7 +147,7 @@ private:
     std::vector<double> numbers_;  // vertices, points or heights
     std::vector<std::int32_t> faces_;
     std::size_t columns_;
-    std::string source_;
+    std::string source_, checksums_;
     std::array<std::uint64_t, 2> digest_{};
     Vector3 lower_{}, upper_{};
     double volume_ = 0.0;

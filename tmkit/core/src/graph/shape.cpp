@@ -50,7 +50,8 @@ Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions
     return Ref<const Shape>(new Shape({.kind = kind, .dimensions = std::move(dimensions)}));
 }
 
-Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source) {
+Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source,
+                             std::string checksums) {
     const std::string place = note(source);
     if (vertices.empty() || faces.empty() || vertices.size() % 3 || faces.size() % 3)
         throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows{}", place);
@@ -60,7 +61,8 @@ Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int3
         if (index < 0 || index >= count)
             throw Error(ErrorKind::shape, "a mesh has a face that names vertex {}, but there are {}{}", index, count,
                         place);
-    return made({ShapeKind::mesh, {}, std::move(vertices), std::move(faces), 0, std::move(source)});
+    return made(
+        {ShapeKind::mesh, {}, std::move(vertices), std::move(faces), 0, std::move(source), std::move(checksums)});
 }
 
 Ref<const Shape> Shape::plane() { return made({.kind = ShapeKind::plane}); }
@@ -99,7 +101,8 @@ Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t co
 
 Shape::Shape(Content content)
     : kind_(content.kind), dimensions_(std::move(content.dimensions)), numbers_(std::move(content.numbers)),
-      faces_(std::move(content.faces)), columns_(content.columns), source_(std::move(content.source)) {
+      faces_(std::move(content.faces)), columns_(content.columns), source_(std::move(content.source)),
+      checksums_(std::move(content.checksums)) {
     ContentHash hash;
     const std::uint64_t kind_word = static_cast<std::uint64_t>(kind_);
     hash.add(&kind_word, sizeof kind_word);
