@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from random import Random
@@ -11,6 +10,7 @@ import pytest
 from support import bounded_reader
 from support.effort import scaled_examples
 from support.generated_robots import FORMATS, GeneratedJoint, GeneratedRobot, drawn_robot
+from support.processes import run_process
 
 SECONDS = 2.0
 """Processor time for one file [s]."""
@@ -21,7 +21,7 @@ MEGABYTES = 300.0
 def outcomes(paths: list[Path]) -> dict[str, str]:
     """Return how reading each file ends, in a process with limits."""
     command = [sys.executable, bounded_reader.__file__, str(SECONDS), str(MEGABYTES), *map(str, paths)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS * len(paths) + 300)
+    run = run_process(command, capture_output=True, text=True, check=False, timeout=SECONDS * len(paths) + 300)
     lines = [line.partition(" ")[::2] for line in run.stdout.splitlines()]
     assert run.returncode == 0, f"{lines[-1:]}: {run.stderr[-2000:]}"
     assert len(lines) == len(paths)
@@ -86,7 +86,7 @@ def test_the_limits_bind(tmp_path: Path) -> None:
         f"bounded_reader.bounded(1.0, 100.0, [Path({str(tmp_path)!r}) / 'x'])\n"
     )
     for fault, code in (("pass", -24), ("calls.extend(calls)", 1)):  # SIGXCPU, MemoryError
-        run = subprocess.run(
+        run = run_process(
             [sys.executable, "-c", program.format(fault)], capture_output=True, text=True, check=False, timeout=300
         )
         assert run.returncode == code, run.stderr

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from support.processes import Process
+from support.processes import Process, run_process
 
 from tmkit._support.source_location import ImportNote
 from tmkit.errors import FileFormatError
@@ -367,7 +367,7 @@ def loads_in_time(path: Path, cache: SceneCache) -> str:
         f"print(tk.load_scene({str(path / 'robot' / 'r.urdf')!r}).digest)"
     )
     environment = {**os.environ, "TMKIT_CACHE": str(cache.folder)}
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment, check=True
     )
     return done.stdout.strip()
