@@ -4,9 +4,58 @@
 #include "bindings.hpp"
 
 namespace tmkit::bindings {
+void refuse_masked(nb::handle values, const char* what, ErrorKind kind) {
+    if (std::string_view(Py_TYPE(values.ptr())->tp_name) == "numpy.ndarray" || !nb::hasattr(values, "mask")) return;
+    const nb::object mask = nb::module_::import_("numpy").attr("any")(values.attr("mask"));
+    if (PyObject_IsTrue(mask.ptr()) == 1)
+        throw Error(kind, "{} is an array with masked values; fill them first, as in array.filled(0.0)", what);
+}
+
 namespace {
 
 using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
+constexpr double largest_exact = 9007199254740992.0;  // 2^53: float64 holds all smaller integers
+
+// Throws where float64 does not hold an integer; one that is too large for it is left to numpy to refuse.
+void require_exact(nb::handle integer, const char* what, ErrorKind kind) {
+    const double number = PyLong_AsDouble(integer.ptr());
+    if (number == -1.0 && PyErr_Occurred()) return PyErr_Clear();
+    if (PyObject_RichCompareBool(nb::float_(number).ptr(), integer.ptr(), Py_EQ) != 1)
+        throw Error(kind, "{} holds {}, which float64 cannot hold", what, nb::str(integer).c_str());
+}
+
+// Throws where an object in an array is no real number, as text and dates, or an integer that float64 does not hold.
+void require_real(nb::handle value, const char* what, ErrorKind kind) {
+    const bool is_typed = nb::hasattr(value, "dtype");  // a number of numpy
+    const std::string letter = is_typed ? nb::cast<std::string>(value.attr("dtype").attr("kind")) : "O";
+    const nb::object number = is_typed && letter != "O" ? value.attr("item")() : nb::borrow(value);
+    if (std::string_view("fiubO").find(letter) == std::string_view::npos || PyUnicode_Check(number.ptr()) ||
+        PyBytes_Check(number.ptr()))
+        throw Error(kind, "{} must be an array of real numbers, not of objects such as {}", what,
+                    nb::cast<std::string>(nb::repr(value)));
+    if (PyLong_Check(number.ptr())) require_exact(number, what, kind);
+}
+
+// An array of another type than float64, converted; throws where its numbers would become others. Decimal numbers and
+// fractions are rounded to the nearest, as in text.
+nb::object as_float64(const nb::object& given, const char* what, ErrorKind kind) {
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    const auto convert = [&numpy](const nb::object& array, const char* type) {
+        return numpy.attr("errstate")("all"_a = "ignore")(array.attr("astype"))(type);  // without warnings
+    };
+    const nb::object dtype = given.attr("dtype");
+    const bool has_objects = nb::cast<std::string>(dtype.attr("kind")) == "O";
+    if (has_objects)
+        for (nb::handle value : given.attr("flat")) require_real(value, what, kind);
+    nb::object result = convert(given, "float64");
+    if (has_objects || nb::cast<int>(dtype.attr("itemsize")) < 8) return result;
+    const nb::object before = convert(given, "longdouble"), after = convert(result, "longdouble");
+    if (!nb::cast<bool>(numpy.attr("array_equal")(before, after, "equal_nan"_a = true)))
+        throw Error(kind, "{} holds numbers of type {} that float64 cannot hold; round them first: array.astype(float)",
+                    what, nb::str(dtype).c_str());
+    return result;
+}
 
 // Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes an array of it. One
 // without dimension, such as an angle in degrees, gives its number in SI units; any other is refused.
@@ -21,6 +70,8 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
         nb::list numbers;
         for (nb::handle value : values) {
             const nb::object number = is_plain(value) ? nb::borrow(value) : plain(value, what, kind, depth + 1);
+            if (PyLong_CheckExact(value.ptr())) require_exact(value, what, kind);
+            else if (PyObject_CheckBuffer(value.ptr())) refuse_masked(value, what, kind);
             same &= number.is(value);
             numbers.append(number);
         }
@@ -45,14 +96,15 @@ std::string configuration_hint(ErrorKind kind) {
 Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     Array array;
     const nb::object values = plain(given, what, kind);
-    if (nb::try_cast<Array>(values, array)) return array;
+    refuse_masked(values, what, kind);
+    if (nb::try_cast<Array>(values, array, false)) return array;
     const std::string expected = std::string(what) + " must be an array of real numbers";
     try {
         nb::object converted = nb::module_::import_("numpy").attr("asarray")(values, "order"_a = "C");
         const nb::object dtype = converted.attr("dtype"), letter = dtype.attr("kind");
         if (std::string("fiubO").find(nb::cast<std::string>(letter)) == std::string::npos)
             throw Error(kind, "{}, not of type {}", expected, nb::str(dtype).c_str());
-        return nb::cast<Array>(converted.attr("astype")("float64"));
+        return nb::cast<Array>(as_float64(converted, what, kind));
     } catch (nb::python_error& error) {
         const bool is_known = error.matches(PyExc_ValueError) || error.matches(PyExc_TypeError);
         if (!is_known && !error.matches(PyExc_OverflowError)) throw;
@@ -73,12 +125,13 @@ void require_columns(const AnyArray& array, const char* what, std::size_t column
                     configuration_hint(kind));
 }
 
-// The fast way for integers; false for all other arrays.
+// The fast way for integers in memory as they are; false for all other arrays.
 template <class Integer>
 bool read_integers(nb::handle values, const char* what, std::size_t columns, ErrorKind kind,
                    std::vector<std::int32_t>& result) {
     nb::ndarray<const Integer, nb::c_contig, nb::device::cpu> array;
-    if (!PyObject_CheckBuffer(values.ptr()) || !nb::try_cast(values, array)) return false;
+    refuse_masked(values, what, kind);
+    if (!PyObject_CheckBuffer(values.ptr()) || !nb::try_cast(values, array, false)) return false;
     require_columns(array, what, columns, kind);
     result.reserve(array.size());
     for (std::size_t i = 0; i < array.size(); ++i) {
@@ -123,8 +176,9 @@ bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
     for (nb::handle value : std::span(PySequence_Fast_ITEMS(values.ptr()), Py_SIZE(values.ptr()))) {
         if (!PyFloat_Check(value.ptr()) && !PyLong_CheckExact(value.ptr())) return false;
         read_.push_back(PyFloat_AsDouble(value.ptr()));
-        if (read_.back() != -1.0 || !PyErr_Occurred()) continue;
-        PyErr_Clear();  // an integer that is too large
+        if (PyFloat_Check(value.ptr())) continue;
+        if (std::abs(read_.back()) < largest_exact && !(read_.back() == -1.0 && PyErr_Occurred())) continue;
+        PyErr_Clear();  // of an integer that is too large
         return false;
     }
     numbers_ = read_;
@@ -133,6 +187,7 @@ bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
 
 HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
     buffer_.obj = nullptr;
+    if (PyObject_CheckBuffer(values.ptr())) refuse_masked(values, what, kind);
     if (!hold_buffer(values, expected) && !read_sequence(values, expected)) {
         const Array& array = array_.emplace(as_array(values, what, kind));
         if (array.ndim() != 1 || array.size() != expected)

@@ -106,6 +106,9 @@ template <class Number> OwnedArray<Number> make_owned(std::vector<Number> values
     return make_owned(std::move(values), {count});
 }
 
+// Throws where an array has masked values, which are not there to be read. Arrays of numpy's own type have no mask.
+void refuse_masked(nb::handle values, const char* what, ErrorKind kind);
+
 // Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`. A float64
 // array is held while its numbers are read, without a copy, by Python's buffers, which cost half of what DLPack does.
 class HeldVector {

@@ -142,6 +142,7 @@ Raises:
 class PoseRows {
 public:
     PoseRows(const ArrayArgument& given, const char* what) {
+        refuse_masked(given, what, ErrorKind::scene);
         if (nb::try_cast(nb::handle(given), array_, false)) numbers_ = {array_.data(), array_.size()};
         else numbers_ = copied_ = read_matrix(given, what, 7, ErrorKind::scene);
     }

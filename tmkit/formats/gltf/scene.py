@@ -130,7 +130,7 @@ def _parts(file: Document, node: Json, stretch: Any, own: Json, shapes: Json, lo
         if not is_plain:
             vertices = product(vertices, stretch.T)
             faces = faces[:, ::-1] if np.linalg.det(stretch) < 0.0 else faces
-        shape = Mesh(vertices, np.ascontiguousarray(faces).astype(np.int32), source=source)
+        shape = Mesh(vertices, np.ascontiguousarray(faces), source=source)
         entry = shape_to_dict(shape, loader)
         key = shape_key(shape, entry)
         shapes.setdefault(key, entry)
