@@ -635,6 +635,15 @@ class Shape:
         """
 
     @property
+    def outward_faces(self) -> numpy.typing.NDArray[numpy.int32]:
+        """
+        (m, 3) the faces of a mesh, counter-clockwise seen from outside: those reversed that are turned over.
+
+        Triangles that share an edge look to the same side of it, and those of closed parts look outwards. A part inside another
+        may be a cavity, and looks where most of its triangles do; so does an open part. O(m log m) on first use.
+        """
+
+    @property
     def points(self) -> numpy.typing.NDArray[numpy.float64]:
         """(n, 3) points of a point cloud in metres; (0, 3) for other kinds."""
 
@@ -1118,7 +1127,8 @@ class Inertia:
         matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
 
     Raises:
-        SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
+        SceneError: if the mass is not positive, or if no solid has such a matrix: it is not symmetric positive
+            semi-definite, or one principal moment exceeds the sum of the others by more than 1 %.
     """
 
     def __init__(self, mass: float, center: numpy.typing.ArrayLike = (0.0, 0.0, 0.0), *, matrix: numpy.typing.ArrayLike | None = None) -> None: ...

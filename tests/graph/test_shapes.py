@@ -65,7 +65,7 @@ def test_primitives(
 
 
 def test_a_mesh() -> None:
-    """A mesh gives back its vertices, faces and source; its volume is signed by the direction of the faces."""
+    """A mesh gives back its vertices, faces and source; its volume does not depend on the direction of the faces."""
     mesh = Mesh(CORNER, FACES, source="package://things/corner.stl")
     assert (mesh.kind, mesh.dimensions, mesh.source) == ("mesh", (), "package://things/corner.stl")
     assert mesh.vertices.tolist() == CORNER.tolist()
@@ -73,7 +73,7 @@ def test_a_mesh() -> None:
     assert (mesh.vertices.dtype, mesh.faces.dtype) == (np.float64, np.int32)
     assert [corner.tolist() for corner in mesh.bounds] == [[0, 0, 0], [1, 2, 3]]
     assert mesh.volume == pytest.approx(1.0)
-    assert Mesh(CORNER, FACES[:, ::-1]).volume == pytest.approx(-1.0)
+    assert Mesh(CORNER, FACES[:, ::-1]).volume == pytest.approx(1.0)
     assert repr(mesh) == "Mesh(4 vertices, 4 faces, source='package://things/corner.stl')"
     assert repr(Mesh(CORNER, FACES)) == "Mesh(4 vertices, 4 faces)"
     for array in (mesh.vertices, mesh.faces, *mesh.bounds):

@@ -120,7 +120,7 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, time_limit: float
 
     if importlib.util.find_spec("coacd") is None:
         raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
-    whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
+    whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.outward_faces), process=True)
     bound, deadline = max_error, _spent() + time_limit
     measure = _Error(mesh, whole.triangles, bound, deadline)
 

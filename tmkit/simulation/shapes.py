@@ -242,7 +242,7 @@ def triangles_of(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     mesh = mesh_of_field(shape) if shape.kind == "height_field" else shape
     mesh = mesh_of_cloud(shape) if shape.kind == "point_cloud" else mesh
     if mesh.kind == "mesh":
-        return np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=np.int64)
+        return np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.outward_faces, dtype=np.int64)
     if shape.kind == "cylinder":
         return _prism(*shape.dimensions)
     radius, length = shape.dimensions

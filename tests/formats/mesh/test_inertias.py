@@ -66,9 +66,9 @@ def test_mesh_agrees_with_trimesh() -> None:
     np.testing.assert_allclose(matrix, made.moment_inertia, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("faces", [[[0, 1, 2]], [[0, 1, 2], [0, 3, 1], [1, 3, 2], [0, 2, 3]]])
+@pytest.mark.parametrize("faces", [[[0, 1, 2]], [[0, 2, 1]], [[0, 1, 2], [0, 2, 1]]])
 def test_meshes_without_a_volume_are_refused(faces: list[list[int]]) -> None:
-    """An open mesh, or one turned inside out, has no inertia."""
+    """A flat mesh has no inertia."""
     mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], faces)
     with pytest.raises(ShapeError, match="encloses no volume"):
         solid_inertia(mesh, 1.0)

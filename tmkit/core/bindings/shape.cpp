@@ -196,6 +196,12 @@ height field (x, y, floor); mesh and plane ().)")
                      "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
         .def_prop_ro("faces", [](const ShapeHandle& s) { return view_of(s, s.shape->faces()); },
                      "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
+        .def_prop_ro(
+            "outward_faces", [](const ShapeHandle& s) { return view_of(s, s.shape->outward_faces()); },
+            R"((m, 3) the faces of a mesh, counter-clockwise seen from outside: those reversed that are turned over.
+
+Triangles that share an edge look to the same side of it, and those of closed parts look outwards. A part inside another
+may be a cavity, and looks where most of its triangles do; so does an open part. O(m log m) on first use.)")
         .def_prop_ro("points", [](const ShapeHandle& s) { return view_of(s, s.shape->points()); },
                      "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
         .def_prop_ro("heights", [](const ShapeHandle& s) { return view_of(s, s.shape->heights(), s.shape->columns()); },

@@ -157,16 +157,14 @@ def _capsule(radius: float, length: float, mass: float) -> tuple[float, float]:
 
 
 def _mesh(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
-    corners = shape.vertices[shape.faces]
-    middle = shape.vertices.mean(axis=0)  # integrals about a point inside lose fewer digits
+    corners = shape.vertices[shape.outward_faces]
+    middle = shape.vertices[np.unique(shape.faces)].mean(axis=0)  # integrals about a point inside lose fewer digits
     a, b, c = (corners[:, k] - middle for k in range(3))
     volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
     volume = float(volumes.sum())
     lower, upper = shape.bounds
     if volume <= 1e-9 * float(np.prod(np.maximum(upper - lower, 1e-9))):
-        raise ShapeError(
-            "the mesh encloses no volume (open, or its faces look inwards), so a mass cannot be spread over it"
-        )
+        raise ShapeError("the mesh encloses no volume (it is open or flat), so a mass cannot be spread over it")
     center = np.einsum("i,ij->j", volumes, a + b + c) / (4.0 * volume)
     total = a + b + c
     second = sum(np.einsum("i,ij,ik->jk", volumes, p, p) for p in (a, b, c, total)) / 20.0

@@ -16,7 +16,7 @@ _COPLANAR = 1e-3  # radians between triangles of one patch
 
 def closed_triangles(shape: Shape) -> Vectors:
     """Return the triangles (n, 3, 3) of a mesh, looking outwards, those without area omitted."""
-    vertices, faces = np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces)
+    vertices, faces = np.asarray(shape.vertices, dtype=float), np.asarray(shape.outward_faces)
     if len(faces) > _LARGE:
         import trimesh
 

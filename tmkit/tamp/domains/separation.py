@@ -248,7 +248,7 @@ def _inscribed(attached: AttachedShape) -> tuple[NDArray[np.float64], float, flo
     import trimesh  # both are slow to import
     from scipy.optimize import linprog
 
-    if shape.kind != "mesh" or not (mesh := trimesh.Trimesh(shape.vertices, shape.faces)).is_volume:
+    if shape.kind != "mesh" or not (mesh := trimesh.Trimesh(shape.vertices, shape.outward_faces)).is_volume:
         return None
     normals, offsets = mesh.face_normals, np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles[:, 0])
     planes = np.column_stack([normals, np.ones(len(normals))])

@@ -101,6 +101,8 @@ public:
     const std::vector<double>& points() const { return numbers_of(ShapeKind::point_cloud); }
     const std::vector<double>& heights() const { return numbers_of(ShapeKind::height_field); }
     const std::vector<std::int32_t>& faces() const { return faces_; }
+    // The faces of a mesh, those that were turned over turned back (mesh_winding.hpp). Found on first use.
+    const std::vector<std::int32_t>& outward_faces() const;
     std::size_t columns() const { return columns_; }  // of a height field; else 0
     std::size_t rows() const { return columns_ == 0 ? 0 : numbers_.size() / columns_; }
     // The corner of a height field's surface at a row and a column.
@@ -151,6 +153,8 @@ private:
     std::array<std::uint64_t, 2> digest_{};
     Vector3 lower_{}, upper_{};
     double volume_ = 0.0;
+    mutable std::once_flag is_wound_;
+    mutable std::vector<std::int32_t> outward_faces_;  // empty where no face is turned over
     mutable std::once_flag built_[collision_level_count];
     mutable std::unique_ptr<CollisionStructure> structures_[collision_level_count];
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "mesh_winding.hpp"
 #include "tmkit/error.hpp"
 
 namespace tmkit {
@@ -131,7 +132,24 @@ Vector3 Shape::surface_point(std::size_t row, std::size_t column) const {
 double Shape::volume() const {
     if (kind_ == ShapeKind::point_cloud)
         throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap{}", note(source_));
-    return volume_;
+    if (kind_ != ShapeKind::mesh) return volume_;
+    const auto vertex = [this](std::int32_t i) {
+        return Vector3{numbers_[3 * i], numbers_[3 * i + 1], numbers_[3 * i + 2]};
+    };
+    const std::vector<std::int32_t>& faces = outward_faces();
+    double volume = 0.0;
+    for (std::size_t i = 0; i < faces.size(); i += 3)
+        volume += dot(vertex(faces[i]), cross(vertex(faces[i + 1]), vertex(faces[i + 2]))) / 6.0;
+    return volume;
+}
+
+const std::vector<std::int32_t>& Shape::outward_faces() const {
+    std::call_once(is_wound_, [this] {
+        const NoFork whole;
+        std::vector<std::int32_t> faces = tmkit::outward_faces(numbers_of(ShapeKind::mesh), faces_);
+        if (faces != faces_) outward_faces_ = std::move(faces);
+    });
+    return outward_faces_.empty() ? faces_ : outward_faces_;
 }
 
 void Shape::measure() {
@@ -170,7 +188,7 @@ void Shape::measure() {
     }
 }
 
-// The bounds of vertices or balls, and the volume within faces.
+// The bounds of vertices or balls.
 void Shape::measure_numbers() {
     lower_ = {unbounded, unbounded, unbounded};
     upper_ = {-unbounded, -unbounded, -unbounded};
@@ -183,11 +201,6 @@ void Shape::measure_numbers() {
             lower_[k] -= dimensions_[0];
             upper_[k] += dimensions_[0];
         }
-    const auto vertex = [this](std::int32_t i) {
-        return Vector3{numbers_[3 * i], numbers_[3 * i + 1], numbers_[3 * i + 2]};
-    };
-    for (std::size_t i = 0; i < faces_.size(); i += 3)
-        volume_ += dot(vertex(faces_[i]), cross(vertex(faces_[i + 1]), vertex(faces_[i + 2]))) / 6.0;
 }
 
 // Each cell holds two prisms, each as high as the mean of its corners; the diagonal belongs to both.
