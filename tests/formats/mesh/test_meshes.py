@@ -178,9 +178,9 @@ def test_source_is_portable(tmp_path: Path) -> None:
         ("t.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\n", "the mesh is empty"),
         ("t.obj", "v 0 0 0\nv 1 0 nan\nv 0 1 0\nf 1 2 3\n", "not finite"),
         ("t.obj", "v 0 0 0\nv 1 0 inf\nv 0 1 0\nf 1 2 3\n", "not finite"),
-        ("t.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "cannot be read"),
+        ("t.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "a face names vertex 9, and there are 3"),
         ("t.obj", "v 0 0 0\nv 0 0 0\nv 0 1 0\nf 1 2 3\n", "the mesh is empty"),
-        ("t.stl", "nonsense", "the mesh is empty|cannot be read"),
+        ("t.stl", "nonsense", "at least 84 bytes, and this has 8"),
         ("t.ply", "nonsense", "cannot be read"),
         ("t.dae", "nonsense", "cannot be read"),
         ("t.dae", "<COLLADA", "cannot be read"),
@@ -191,7 +191,7 @@ def test_source_is_portable(tmp_path: Path) -> None:
 def test_broken_meshes_are_refused(name: str, text: str, reason: str, tmp_path: Path) -> None:
     """What holds no triangles, or numbers that are none, is refused with the file's name."""
     path = write(tmp_path / name, text)
-    with pytest.raises(MeshError, match=rf"{name}: .*({reason})"):
+    with pytest.raises(MeshError, match=rf"{name}(:\d+)?: .*({reason})"):
         MeshLoader(PACKAGES).load(MeshSpec(path))
 
 

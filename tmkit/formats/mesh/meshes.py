@@ -27,10 +27,11 @@ import numpy.typing as npt
 from tmkit._support.elementary import product
 from tmkit._support.limits import ReadingLimits, checksums_read, is_file, read_bytes, sha256_of
 from tmkit._support.signals import interrupts_kept
-from tmkit._support.source_location import SourceLocation
+from tmkit._support.source_location import Note, SourceLocation, unheard
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
 from tmkit.formats.mesh.materials import OPEN, Colors, MtlFile, keep_plain_effects, packed, reduced
+from tmkit.formats.mesh.mesh_text import check_stl_text, check_stl_vertices, obj_of_numbers, plain_obj, whole_stl
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class MeshArrays:
     """Vertices (n, 3) in metres, faces (m, 3) of a mesh and their colours (m,), not yet a shape."""
 
     vertices: npt.NDArray[np.float64]
-    faces: npt.NDArray[np.int32]
+    faces: npt.NDArray[np.signedinteger]
     colors: Colors
 
     def palette(self) -> list[int]:
@@ -88,9 +89,13 @@ class MeshArrays:
 
 @dataclass
 class MeshLoader:
-    """Loads mesh files and remembers them; ``packages`` gives the portable names of their files."""
+    """Loads mesh files and remembers them; ``packages`` gives the portable names of their files.
+
+    ``note`` is called with what is mended in them and in what they are part of.
+    """
 
     packages: PackageResolver = field(default_factory=PackageResolver)
+    note: Note = unheard
     _read: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
     _files: dict[Path, dict[str, str]] = field(default_factory=dict)  # SHA-256 of the files of each mesh that was read
@@ -133,9 +138,10 @@ class MeshLoader:
         key = path, mesh.submesh, mesh.is_centred
         if key not in self._read:
             began = time.monotonic()
+            limits = self.packages.limits
             token = checksums_read.set({})
             try:
-                self._read[key] = read = read_mesh(path, limits=self.packages.limits, submesh=mesh.submesh)
+                self._read[key] = read = read_mesh(path, limits=limits, submesh=mesh.submesh, note=self.note)
                 self._files[path] = checksums_read.get() or {}
             finally:
                 checksums_read.reset(token)
@@ -183,7 +189,9 @@ def checksums_of_text(text: str) -> dict[str, str]:
     return {name: checksum for checksum, _, name in pairs}
 
 
-def read_mesh(path: Path, *, limits: ReadingLimits | None = None, submesh: str = "") -> MeshArrays:
+def read_mesh(
+    path: Path, *, limits: ReadingLimits | None = None, submesh: str = "", note: Note = unheard
+) -> MeshArrays:
     """Read a mesh file as one mesh, or what it has under the name ``submesh``; broken files are a ``MeshError``."""
     limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
@@ -191,13 +199,30 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None, submesh: str =
     if not is_file(path):
         raise MeshError.at(path, "there is no such file")
     try:
-        return _read(path, limits, submesh)
+        data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
+        return _read_text(path, data, limits, submesh, note)
     except MemoryError as error:
         raise MeshError.at(path, "the mesh needs more memory than there is") from error
 
 
-def _read(path: Path, limits: ReadingLimits, submesh: str) -> MeshArrays:
-    data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
+def _read_text(path: Path, data: bytes, limits: ReadingLimits, submesh: str, note: Note) -> MeshArrays:
+    """Read a mesh from the bytes of its file, whose faults that have a line are reported with it."""
+    suffix = path.suffix.lower()
+    if suffix == ".stl":
+        data = whole_stl(path, data, note=note)
+    elif suffix == ".obj":
+        data = plain_obj(path, data)
+    try:
+        return _read(path, data, limits, submesh)
+    except MeshError:
+        if suffix == ".obj":
+            obj_of_numbers(path, data)
+        elif suffix == ".stl":
+            check_stl_vertices(path, data)
+        raise
+
+
+def _read(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> MeshArrays:
     parts = _parts(path, data, limits, submesh)
     if submesh and not parts:
         raise MeshError.at(path, f"the mesh has no part '{submesh}'")
@@ -260,6 +285,8 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list
     triangles = sum(len(faces) for _, faces, _, _ in found)  # counted before any mesh is copied to where it is used
     if triangles > limits.mesh_triangles:
         raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
+    if path.suffix.lower() == ".stl":
+        check_stl_text(path, data, triangles)
     return [
         _moved(vertices * unit, faces, matrix, unit, color) for vertices, faces, matrix, color in found if len(faces)
     ]
@@ -340,7 +367,7 @@ def _moved(
             vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
             if np.linalg.det(matrix[:3, :3]) < 0.0:
                 faces = faces[:, ::-1]
-    return MeshArrays(vertices, faces.astype(np.int32), np.full(len(faces), color, dtype=np.uint32))
+    return MeshArrays(vertices, faces, np.full(len(faces), color, dtype=np.uint32))
 
 
 def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
