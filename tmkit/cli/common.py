@@ -43,7 +43,9 @@ Packages = Annotated[
 Meshes = Annotated[
     str,
     typer.Option(
-        metavar="load|available|skip", help="Meshes of robot descriptions: all, those that can be read, or none."
+        metavar="load|available|skip|visual-as-collision",
+        help="Meshes of robot descriptions: all, those that can be read, none, or all, and links without collision "
+        "shapes collide as they are drawn.",
     ),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")]

@@ -40,7 +40,8 @@ def load_scene(
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
         meshes: of robot descriptions (URDF, SDF): ``"load"``: all; a collision mesh that is missing or broken is an
-            error; ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics.
+            error; ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics;
+            ``"visual-as-collision"``: all, and links that have visual shapes but no collision shapes collide as these.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.package_uris`.
         limits: how large files may be, and how deep includes.
@@ -87,7 +88,7 @@ def _read(
     from tmkit.formats.mesh.meshes import MeshLoader
     from tmkit.formats.reading import read_scene
 
-    loader = MeshLoader(resolver)
+    loader = MeshLoader(resolver, log.note)
     return read_scene(paths, loader, log.note, complete=complete), loader.has_read
 
 

@@ -40,7 +40,7 @@ _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of 
 def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
     """Read a file that an editor has open (``unsaved``: texts by real path), and build its scene without meshes."""
     resolver = PackageResolver.of((), meshes="skip")
-    loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved))
+    loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved), note)
     draft = _read(path, loader, note, [])
     simple = replace(draft, frames=tuple(map(_without_meshes, draft.frames)))
     build_scene(_with_missing_parents([simple], note=note), loader=loader)
@@ -135,7 +135,7 @@ def read_specifications(
     note = ImportLog(on_note).note
     semantics: list[RobotSemantics] = []
     paths, resolver = located(files, package_path, packages, meshes, allow_folders, limits)
-    loader = MeshLoader(resolver)
+    loader = MeshLoader(resolver, note)
     specs = tuple(_read(path, loader, note, semantics) for path in paths)
     return FileContents(specs, tuple(semantics), loader, note)
 
@@ -178,10 +178,21 @@ def _read_description(path: Path, loader: MeshLoader, note: Note) -> SceneSpecif
         read = read_urdf if path.suffix.lower() == ".urdf" else read_sdf
         robot = read(path, packages=packages, note=note)
     robot = with_readable_meshes(robot, loader=loader, note=note)
+    if packages.meshes != "skip":
+        _note_visual_only(robot, note)
     used = {frame.parent for frame in robot.frames} | {frame.name for frame in robot.frames if frame.geometry}
     trees = sum(frame.parent == WORLD and frame.name in used for frame in robot.frames)
     is_robot = path.suffix.lower() not in (".sdf", ".world") or trees == 1
     return with_always_colliding(robot, loader=loader, note=note) if is_robot else robot
+
+
+def _note_visual_only(robot: SceneSpecification, note: Note) -> None:
+    """Note the links of a robot that are drawn and cannot collide."""
+    from tmkit.formats.visual_only import visual_only_warning
+
+    links = [frame for frame in robot.frames if frame.geometry and not any(part.collision for part in frame.geometry)]
+    if links:
+        note(links[0].place, visual_only_warning([frame.name for frame in links]))
 
 
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
@@ -200,7 +211,9 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
     if suffix == ".xml":
         from tmkit.formats.mjcf.reader import read_mjcf
 
-        return read_mjcf(path, packages=loader.packages, note=note)
+        model = read_mjcf(path, packages=loader.packages, note=note)
+        _note_visual_only(model, note)
+        return model
     if suffix in (".urdf", ".sdf", ".world") or path in loader.packages.xacro:
         return _read_description(path, loader, note)
     if suffix in USD_SUFFIXES:

@@ -23,6 +23,7 @@ from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
 from tmkit.formats.mesh.solids import thickened
 from tmkit.formats.urdf.always_colliding import random_configurations
+from tmkit.formats.visual_only import visual_only_frames, visual_only_warning
 from tmkit.graph import Joint, SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import JointChain, joint_chains, moved_frames
@@ -285,6 +286,8 @@ def _mesh_notes(scene: SceneGraph) -> Iterator[str]:
     if open_meshes:
         named = ", ".join(dict.fromkeys(open_meshes))
         yield f"meshes with holes, which their hulls close: those of {named}"
+    if visual_only := visual_only_frames(scene):
+        yield visual_only_warning(visual_only)
     if not solid:
         yield "no link has a collision shape, so nothing is checked"
 

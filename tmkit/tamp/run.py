@@ -16,12 +16,14 @@ from dataclasses import replace
 from tmkit._support.argument_errors import callable_name
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TaskError, TimeLimitError
+from tmkit.formats.visual_only import visual_only_frames, visual_only_warning
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.manipulation.samplers import sample_grasps, sample_placements
 from tmkit.pddl import Problem, State
 from tmkit.pddl.model import FrozenMapping
-from tmkit.plans.values import PlanStep
+from tmkit.plans.values import Plan, PlanStep
 from tmkit.robots import movable_frames
+from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.anytime import Improvement, with_costs
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
@@ -56,7 +58,7 @@ def run_search(context: PlanningContext) -> PlanResult:
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
     suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=run_search, seconds=seconds)
     diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
-    explanation = explain(result.status, diagnosis, goal=context.goal_in_words, plan=None)
+    explanation = _explanation(context, result.status, diagnosis, plan=None)
     return replace(result, diagnosis=diagnosis, explanation=explanation)
 
 
@@ -140,11 +142,18 @@ def _result(
     )  # fmt: skip
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)
-    explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=made)
+    explanation = _explanation(context, status, diagnosis, plan=made)
     trees: tuple[SearchTree, ...] = ()
     if context.options.record_tree:
         trees = recorded_trees(log.trees, log.transfers, versions=log.versions, found=log.found)
     return PlanResult(status, made, explanation, statistics, diagnosis, trees)
+
+
+def _explanation(context: PlanningContext, status: PlanStatus, diagnosis: Diagnosis, *, plan: Plan | None) -> str:
+    """Return the answer in words, with the links of the arms that were not checked for collision."""
+    explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=plan)
+    visual_only = visual_only_frames(context.scene, moved_frames(context.scene, *context.manipulators))
+    return f"{explanation}\nNot checked: {visual_only_warning(visual_only)}." if visual_only else explanation
 
 
 def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:

@@ -33,7 +33,7 @@ def read(
 @pytest.mark.parametrize(
     ("link", "joint", "reason"),
     [
-        (SPHERE.format(0), "", "<sphere> has a size of 0; this collision shape is ignored"),
+        (SPHERE.replace("collision", "visual").format(0), "", "<sphere> has a size of 0; this visual shape is ignored"),
         ("", '<mimic joint="k"/>', "the joint to mimic, 'k', is not a joint that moves; 'j' moves by itself"),
         ("", '<mimic joint="j"/>', "the joint 'j' mimics itself; it moves by itself"),
         ("", '<axis xyz="1 0 0"/><axis xyz="0 1 0"/>', "<joint> has several <axis>; only the first counts"),
@@ -58,7 +58,7 @@ def test_looks_keep_no_robot_from_loading(tmp_path: Path) -> None:
     """A colour that is none is left open, with a note."""
     look = '<material name="m"><color rgba="1 1 2 1"/></material>'
     visual = f'<visual><geometry><sphere radius="1"/></geometry>{look}</visual>'
-    scene, (note,) = read(tmp_path, link=visual, kind="fixed")
+    scene, (note, _) = read(tmp_path, link=visual, kind="fixed")
     assert scene.shapes("b")[0].color is None
     assert "expected numbers from 0 to 1" in note.text
 
@@ -125,6 +125,7 @@ def test_a_relative_mesh_is_looked_for_upwards(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()  # the folders of one project may be read
     (tmp_path / "m.OBJ").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     mesh = '<visual><geometry><mesh filename="m.OBJ"/></geometry></visual>'
-    scene, (note,) = read(tmp_path / "deep" / "er", link=mesh, kind="fixed")
+    scene, (note, visual_only) = read(tmp_path / "deep" / "er", link=mesh, kind="fixed")
+    assert "no collision shape, which cannot collide: 'b'" in visual_only.text
     assert len(scene.shapes("b")) == 1
     assert "'m.OBJ' is not beside the file" in note.text

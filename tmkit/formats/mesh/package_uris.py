@@ -89,7 +89,8 @@ def sites() -> Iterator[Path]:
             yield site
 
 
-MESH_CHOICES = ("load", "available", "skip")
+VISUAL_AS_COLLISION = "visual-as-collision"
+MESH_CHOICES = ("load", "available", "skip", VISUAL_AS_COLLISION)
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
 
 _INSTALLED_BY = {"example-robot-data": "pip install example-robot-data", "pybullet_data": "pip install pybullet"}

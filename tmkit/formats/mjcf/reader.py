@@ -29,7 +29,7 @@ from tmkit._support.limits import is_file, read_bytes
 from tmkit._support.source_location import Note, SourceLocation
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError, install_command
-from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION, PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec, PrimitiveSpec
@@ -337,7 +337,7 @@ class _Model:
             if material >= 0 and np.allclose(color, [0.5, 0.5, 0.5, 1.0]):
                 color = model.mat_rgba[material]
             r, g, b, a = map(float, color)
-            collision = bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
+            collision = self.mask(geom) != (0, 0)
             visual = a > 0.0 and not (collision and model.geom_group[geom] >= _HIDDEN)
             shape = self.shape(geom, place)
             if shape is None or not (visual or collision):
@@ -411,8 +411,18 @@ class _Model:
         model = self.model
         first = model.body_geomadr[body]
         geoms = range(first, first + model.body_geomnum[body]) if first >= 0 else ()
-        found = {(int(model.geom_contype[geom]), int(model.geom_conaffinity[geom])) for geom in geoms}
-        return {mask for mask in found if any(mask)}
+        return {mask for mask in map(self.mask, geoms) if any(mask)}
+
+    def mask(self, geom: int) -> tuple[int, int]:
+        """Return the collision masks of a geom; where visual shapes collide, those by default for a body without."""
+        model, body = self.model, self.model.geom_bodyid[geom]
+        own = int(model.geom_contype[geom]), int(model.geom_conaffinity[geom])
+        if any(own) or self.source.packages.meshes != VISUAL_AS_COLLISION:
+            return own
+        first = model.body_geomadr[body]
+        of_body = range(first, first + model.body_geomnum[body])
+        collides = any(model.geom_contype[other] or model.geom_conaffinity[other] for other in of_body)
+        return own if collides else (1, 1)
 
 
 def _remove(element: _Element) -> None:

@@ -1,11 +1,11 @@
 """Shapes and looks of robot descriptions.
 
 A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
-extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. With a note each, a shape of
-size 0 and Bullet's ``cdf`` are omitted, a material that is defined nowhere, or whose colour is none, leaves the colour
-open, and a visual mesh that is missing or broken is omitted: looks never keep a robot from loading. A collision mesh
-that is missing or broken is refused, unless the user wants only those that are available, or none; one without any
-thickness gets a hull (:func:`tmkit.formats.mesh.solids.thickened`).
+extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A collision shape of size 0 is
+refused. With a note each, a visual shape of size 0 and Bullet's ``cdf`` are omitted, a material that is defined
+nowhere, or whose colour is none, leaves the colour open, and a visual mesh that is missing or broken is omitted: looks
+never keep a robot from loading. A collision mesh that is missing or broken is refused, unless the user wants only those
+that are available, or none; one without any thickness gets a hull (:func:`tmkit.formats.mesh.solids.thickened`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tmkit._support.source_location import Note, SourceLocation, did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.errors import FileFormatError, MeshError
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.mesh.package_uris import PackageResolver, real_path
+from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION, PackageResolver, real_path
 from tmkit.formats.mesh.solids import THICKNESS, thickened
 from tmkit.formats.spec.model import SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
@@ -64,12 +64,14 @@ def joined(
 ) -> tuple[GeometrySpec, ...]:  # fmt: skip
     """Return visual shapes, joined with equal collisions, then the others, by readers of a shape and of a colour."""
     found = []
+    collisions = link.children("collision")
+    collides = packages.meshes == VISUAL_AS_COLLISION and not collisions
     for visual in link.children("visual"):
-        drawn = _readable(visual, packages, shape)
+        drawn = _readable(visual, shape, is_needed=collides)
         if drawn is not None:
-            found.append(replace(drawn, color=color(visual), visual=True, collision=False))
-    for collision in link.children("collision"):
-        solid = _readable(collision, packages, shape)
+            found.append(replace(drawn, color=color(visual), visual=True, collision=collides))
+    for collision in collisions:
+        solid = _readable(collision, shape, is_needed=packages.meshes != "available")
         if solid is None:
             continue
         for index, drawn in enumerate(found):
@@ -115,14 +117,14 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
 
 
 def _readable(
-    purpose: XmlElement, packages: PackageResolver, shape: Callable[[XmlElement], GeometrySpec | None]
+    purpose: XmlElement, shape: Callable[[XmlElement], GeometrySpec | None], *, is_needed: bool
 ) -> GeometrySpec | None:
     """Return a shape in its place, ``None`` with a note for a mesh that the robot can do without."""
     try:
         return shape(purpose)
     except MeshError as error:
         mesh = next(iter(purpose.all("mesh")), purpose)
-        if purpose.tag == "collision" and packages.meshes == "load":
+        if is_needed:
             raise _with_advice(error, mesh.place) from None
         mesh.note(f"{error.data['reason']}; this {purpose.tag} shape is ignored")
         return None
@@ -165,10 +167,20 @@ def simple_shape(
     if element.tag == "mesh" and packages.meshes == "skip":
         return None
     shape = _mesh(element, packages) if element.tag == "mesh" else _READERS[element.tag](element)
+    if shape is None and purpose == "collision":
+        raise element.place.error(f"a {element.tag} of {_zero_size(element)} is no collision shape")
     if shape is None:
         element.note(f"<{element.tag}> has a size of 0; this {purpose} shape is ignored")
         return None
     return GeometrySpec(shape, element.place, origin)
+
+
+def _zero_size(element: XmlElement) -> str:
+    """Return the attribute by which a shape has a size of 0, as written."""
+    if element.tag in ("box", "mesh"):
+        name = "size" if element.tag == "box" else "scale"
+        return f"{name} '{element.get(name)}'"
+    return "radius 0" if element.number("radius") == 0.0 else "length 0"
 
 
 def _box(element: XmlElement) -> PrimitiveSpec | None:
@@ -201,7 +213,7 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshSpec | None:
     factors = element.numbers("scale", (1, 3)) if element.get("scale") is not None else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
     path = packages.resolve_mesh(name, folder=element.path.parent, place=element.place, note=element.file.note)
-    return MeshSpec(real_path(path), (x, y, z)) if x and y and z else None
+    return MeshSpec(real_path(path), (x, y, z)) if x or y or z else None
 
 
 _READERS: Mapping[str, Callable[[XmlElement], PrimitiveSpec | None]] = {
@@ -238,7 +250,7 @@ def _loadable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[Ge
     except MeshError as error:
         if is_refused_by_system(error):  # a robot without its shapes would be another one
             raise
-        if part.collision and loader.packages.meshes == "load":
+        if part.collision and loader.packages.meshes != "available":
             raise _with_advice(error, part.place) from error
         kind = " and ".join(word for word, there in (("visual", part.visual), ("collision", part.collision)) if there)
         note(part.place, f"{error.data['reason']}; this {kind} shape is ignored")
