@@ -443,7 +443,8 @@ def test_inertias_that_no_solid_has_are_those_of_points(tmp_path: Path) -> None:
     found = scene.inertia("l")
     assert found is not None
     assert (found.mass, found.matrix.any()) == (2, False)
-    assert notes == ["3: no solid has such an inertia; it is taken as that of a point mass"]
+    reason = "no solid has such an inertia: the inertia matrix must be positive semi-definite"
+    assert notes == [f"3: 'l': {reason}; it is taken as that of a point mass"]
 
 
 def test_what_is_no_part_of_a_scene_is_noted(tmp_path: Path) -> None:

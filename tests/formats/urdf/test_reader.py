@@ -159,7 +159,7 @@ def test_impossible_inertia_is_a_point_mass_and_logged(read: Loader, caplog: pyt
     assert inertia is not None
     assert inertia.mass == 2
     assert not inertia.matrix.any()
-    assert "main.urdf:4: no solid has such an inertia" in caplog.text
+    assert "main.urdf:4: 'tip': no solid has such an inertia" in caplog.text
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: P
     for name, reason in [
         ("m.obj", "there is no file 'm.obj'"),
         ("package://no/m.obj", "the package 'no' was not found"),
-        ("broken.stl", "the mesh is empty"),
+        ("broken.stl", "the text has no 'endsolid'"),
         ("/etc/passwd", "outside the folders that this scene may read"),
         ("http://127.0.0.1:9/a.stl", "cannot read"),
     ]:

@@ -107,7 +107,8 @@ Args:
     matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
 
 Raises:
-    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)");
+    SceneError: if the mass is not positive, or if no solid has such a matrix: it is not symmetric positive
+        semi-definite, or one principal moment exceeds the sum of the others by more than 1 %.)");
     cls.def("__init__", made_by(&make_inertia), "mass"_a, "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(),
             "matrix"_a = nb::none())
         .def_ro("mass", &Inertia::mass, "Kilograms.")

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from tmkit import graph
-from tmkit._support.source_location import reported
+from tmkit._support.source_location import Note, SourceLocation, reported
 from tmkit.errors import SceneError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.formats.spec.build import mesh_in_pieces
+from tmkit.formats.spec.build import inertia_or_point_mass, mesh_in_pieces
 from tmkit.formats.spec.parts import JOINTS_WITHOUT_VALUE, PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph.traversal import Stamped
@@ -92,7 +92,7 @@ def _attribute(node: JsonNode, key: str) -> Any:
 
 
 def frame_from_dict(
-    node: JsonNode, shapes: Mapping[str, graph.Shape], sources: list[graph.NoiseSource], *, in_file: bool
+    node: JsonNode, shapes: Mapping[str, graph.Shape], sources: list[graph.NoiseSource], *, in_file: bool, note: Note
 ) -> graph.FrameSpecification:
     """Return the frame of a JSON object; only those in files may have meshes cut, which takes long."""
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
@@ -105,7 +105,7 @@ def frame_from_dict(
         pose=pose_from_dict(node.get("pose")), joint=joint_from_dict(node.get("joint")), body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[part for item in node.get("shapes").items() for part in _attached_from_dict(item, shapes, in_file)],
-        inertia=inertia_from_dict(node.get("inertia")),
+        inertia=inertia_from_dict(node.get("inertia"), node.get("name").name(), note),
         attributes=attributes_from_dict(node),
         twist=twist_from_dict(node.get("twist")) if moves else None,
         twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
@@ -160,14 +160,15 @@ def inertia_to_dict(inertia: graph.Inertia | None) -> Json | None:
     return {"center": numbers_to_list(inertia.center), "mass": inertia.mass, "matrix": numbers_to_list(inertia.matrix)}
 
 
-def inertia_from_dict(node: JsonNode) -> graph.Inertia | None:
-    """Return the mass properties of a JSON object, None for null."""
+def inertia_from_dict(node: JsonNode, frame: str, note: Note) -> graph.Inertia | None:
+    """Return the mass properties of a JSON object, None for null; see :func:`inertia_or_point_mass`."""
     if node.value is None:
         return None
     node.only("center", "mass", "matrix")
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
+    mass, center, place = node.get("mass").number(), node.get("center").numbers(3), SourceLocation(node.path)
     with reported(node):
-        return graph.Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
+        return inertia_or_point_mass(mass, center, matrix, frame=frame, place=place, note=note)
 
 
 def _attached_to_dict(part: graph.AttachedShape) -> Json:

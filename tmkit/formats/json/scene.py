@@ -115,7 +115,7 @@ def scene_from_dict(
     nodes = list(top.get("frames").items())
     loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
     sources = sources_from_dict(top.get("noise_sources")) if "noise_sources" in document else []
-    frames = [frame_from_dict(node, shapes, sources, in_file=folder is not None) for node in nodes]
+    frames = [frame_from_dict(node, shapes, sources, in_file=folder is not None, note=loader.note) for node in nodes]
     allowed: list[tuple[str, str, str]] = []
     for pair in top.get("allowed").items():
         words = [item.text() for item in pair.items()]

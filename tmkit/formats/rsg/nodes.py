@@ -72,7 +72,11 @@ class NodeReader(Declarations):
         if "joint" in data:
             at = made.text.place(data["joint"].at)
             joint = spec_of_joint(self.json(made, data["joint"], joint_from_dict), at)
-        inertia = self.json(made, data["inertia"], inertia_from_dict) if "inertia" in data else None
+        inertia = None
+        if "inertia" in data:
+            inertia = self.json(
+                made, data["inertia"], lambda node: inertia_from_dict(node, self.scene_name(name), self.note)
+            )
         twist = twist_noise = None
         if "twist" in data:
             reference, vector = self.json(made, data["twist"], twist_from_dict)

@@ -19,10 +19,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tmkit._support.elementary import product
-from tmkit._support.source_location import SourceLocation, did_you_mean, reported
-from tmkit.errors import DuplicateNameError, ShapeError
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
+from tmkit.errors import DuplicateNameError, SceneError, ShapeError
 from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.solids import frustum, united_inertia
@@ -31,7 +32,6 @@ from tmkit.formats.spec.parts import (
     JOINTS_WITHOUT_VALUE,
     PIECES,
     GeometrySpec,
-    InertiaSpec,
     MeshSpec,
     PoseSpec,
     PrimitiveSpec,
@@ -218,7 +218,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
             edit.set_attributes(spec.name, spec.attributes)
     if spec.inertia is not None:
         with reported(spec.inertia.place):
-            edit.set_inertia(spec.name, _inertia_of(spec.inertia, spec.geometry, solids))
+            edit.set_inertia(spec.name, _inertia_of(spec, solids, loader.note))
 
 
 def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
@@ -287,8 +287,34 @@ def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
     return frustum(*sizes) if kind == "frustum" else primitive(kind, sizes)
 
 
-def _inertia_of(spec: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
+def inertia_or_point_mass(
+    mass: float,
+    center: npt.ArrayLike,
+    matrix: npt.NDArray[np.float64],
+    *,
+    frame: str,
+    place: SourceLocation,
+    note: Note,
+) -> Inertia:
+    """Return an inertia, with a note that of a point mass where no solid has such a matrix.
+
+    Raises:
+        SceneError: if the mass is not positive, or a number is not finite.
+    """
+    point = Inertia(mass, center)
+    if not np.isfinite(matrix).all():
+        raise SceneError("inertia matrix must be finite")
+    try:
+        return Inertia(mass, center, matrix=matrix)
+    except SceneError as error:
+        note(place, f"'{frame}': {error}; it is taken as that of a point mass")
+        return point
+
+
+def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -> Inertia:
     """Return the inertia of a frame: as specified, or of its solids with uniform density."""
+    spec, geometry = frame.inertia, frame.geometry
+    assert spec is not None
     if spec.matrix is not None:
         origin = pose_of(spec.origin)
         ixx, ixy, ixz, iyy, iyz, izz = spec.matrix
@@ -296,7 +322,9 @@ def _inertia_of(spec: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Seq
         if spec.origin.quat_xyzw is not None or spec.origin.rpy not in (None, (0.0, 0.0, 0.0)):
             matrix = product(origin.rotation, matrix, origin.rotation.T)
             matrix = 0.5 * (matrix + matrix.T)
-        return Inertia(spec.mass, origin.translation, matrix=matrix)
+        return inertia_or_point_mass(
+            spec.mass, origin.translation, matrix, frame=frame.name, place=spec.place, note=note
+        )
     own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
     if own:
         return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])

@@ -16,7 +16,7 @@ point mass, both with a note. Links that a joint joins may touch (reason ``adjac
 that have no collision shape.
 
 What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each with a note
-(:mod:`tmkit._support.source_location`): an inertia that no solid can have becomes that of a point mass; a limit of a
+(:mod:`tmkit._support.source_location`): an inertia that no solid has becomes that of a point mass; a limit of a
 revolute or prismatic joint that is omitted is 0, as the format has it; a joint that mimics one that is not there moves
 by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
 
@@ -30,8 +30,6 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
 
 from tmkit._support.source_location import Note, did_you_mean, unheard
 from tmkit._support.xml import XmlElement, read_xml
@@ -183,9 +181,6 @@ def inertia_of(inertial: XmlElement) -> InertiaSpec | None:
         return None
     if missing:
         (matrix or inertial).note(f"the inertia has no {missing[0]}; it is taken as that of a point mass")
-    elif not _possible(moments):
-        (matrix or inertial).note("no solid has such an inertia; it is taken as that of a point mass")
-        moments = _POINT
     return InertiaSpec(value, (matrix or inertial).place, origin_of(inertial), moments)
 
 
@@ -193,13 +188,6 @@ def _moments(matrix: XmlElement) -> Moments:
     """Return the six numbers of an inertia matrix; those off its diagonal may be omitted."""
     ixx, ixy, ixz = matrix.number("ixx"), matrix.number("ixy", 0.0), matrix.number("ixz", 0.0)
     return ixx, ixy, ixz, matrix.number("iyy"), matrix.number("iyz", 0.0), matrix.number("izz")
-
-
-def _possible(moments: Moments) -> bool:
-    """Whether the matrix is positive semi-definite, up to rounding."""
-    ixx, ixy, ixz, iyy, iyz, izz = moments
-    smallest = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])[0]
-    return bool(smallest >= -1e-9 * (ixx + iyy + izz))
 
 
 def adjacent_pairs(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:

@@ -245,17 +245,32 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame, bool nest
 
 // --- records ---------------------------------------------------------------------------------------------------------
 
-// Symmetric, and by Sylvester's criterion with slack: all principal minors, since semi-definite is enough.
-static void require_positive_semidefinite(const Matrix3& m) {
+// By Sylvester's criterion: all principal minors, since semi-definite is enough. Numbers of the order of 1.
+static bool is_positive_semidefinite(const Matrix3& m, double slack) {
+    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
+    const double determinant = m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
+    return std::min({m[0], m[4], m[8], xy, xz, yz, determinant}) >= -slack;
+}
+
+// Symmetric, with moments that some solid has: none negative, and none above the sum of the others. These are the
+// eigenvalues of the second moments of mass, trace / 2 - inertia, twice over; so rotation does not matter.
+static void require_possible(Matrix3 m) {
+    const double largest = std::abs(*std::ranges::max_element(m, {}, [](double value) { return std::abs(value); }));
+    if (largest == 0.0) return;
+    for (double& value : m) value /= largest;
     const double trace = m[0] + m[4] + m[8], slack = 1e-9 * std::abs(trace);
     if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
         throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
-    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
-    const double determinant = m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
-    const double slack2 = slack * std::abs(trace), slack3 = slack2 * std::abs(trace);
-    if (m[0] < -slack || m[4] < -slack || m[8] < -slack || xy < -slack2 || xz < -slack2 || yz < -slack2 ||
-        determinant < -slack3)
-        throw Error(ErrorKind::scene, "inertia matrix must be positive semi-definite");
+    if (!is_positive_semidefinite(m, slack))
+        throw Error(ErrorKind::scene,
+                    "no solid has such an inertia: the inertia matrix must be positive semi-definite");
+    constexpr double rounded = 0.0025;  // of the trace: files have numbers of few digits
+    Matrix3 second = m;
+    for (double& value : second) value = -value;
+    for (int k = 0; k < 3; ++k) second[4 * k] += (0.5 + rounded) * trace;
+    if (!is_positive_semidefinite(second, slack))
+        throw Error(ErrorKind::scene,
+                    "no solid has such an inertia: its largest principal moment exceeds the sum of the other two");
 }
 
 void Inertia::check() const {
@@ -266,7 +281,7 @@ void Inertia::check() const {
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
     for (double value : matrix)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "inertia matrix must be finite");
-    require_positive_semidefinite(matrix);
+    require_possible(matrix);
 }
 
 Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
