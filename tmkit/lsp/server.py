@@ -10,15 +10,21 @@ import asyncio
 import gc
 import logging
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from tmkit._support.version import __version__
 from tmkit.errors import MissingExtraError
 from tmkit.formats.mesh.package_uris import real_path
+from tmkit.lsp.framing import MessageInput
 from tmkit.lsp.project import Finding, Project, all_findings, meaning_of, syntax_findings
 from tmkit.lsp.text_index import LANGUAGES, TextIndex
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
 
 try:
     from lsprotocol import types
@@ -53,7 +59,17 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
 def serve() -> None:
     """Run a server on the standard streams until the editor ends it."""
     gc.freeze()  # what is imported is never garbage
-    language_server().start_io()
+    handler = logging.StreamHandler()
+    handler.setFormatter(_PlainFormatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    language_server().start_io(cast("BinaryIO", MessageInput(cast("BufferedIOBase", sys.stdin.buffer))))
+
+
+class _PlainFormatter(logging.Formatter):
+    """Log lines with the message of an exception in place of its traceback."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class has this name
+        return f"{type(ei[1]).__name__}: {ei[1]}"
 
 
 class _Editor:
