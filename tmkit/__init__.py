@@ -13,6 +13,9 @@ and a PDDL goal, ``tmkit.plan`` makes a checked plan; ``tmkit.simulate`` execute
 from __future__ import annotations
 
 try:
+    from tmkit._early_interrupt import end_command_on_interrupt as _end_command_on_interrupt
+
+    _end_command_on_interrupt()  # before the core, whose import takes time
     _DISTRIBUTION = "tmkit-robotics"  # which the package of another project has not; see tmkit._support
     from tmkit import _core
 except ImportError as error:
