@@ -12,15 +12,19 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from tmkit.errors import FileFormatError
 
 _MEGABYTE = 1_000_000
+_DEEPEST_INCLUDE = 64
+"""Number of included files that are read within each other."""
+
 Signature = tuple[int, int, int, int] | None
 """Size, times of the last change of content and of inode [ns], and inode of a file; None: there is none."""
 
@@ -46,11 +50,53 @@ class ReadingLimits:
     mesh_triangles: int = 2_000_000  # triangles of one mesh
     points: int = 2_000_000  # points of one cloud, or heights of one field
     frames: int = 100_000  # frames of one scene, those of all files of a load together
+    includes: int = 1000  # files that those of one load include, each as often as it is included
 
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
         """Refuse a scene of too many frames."""
         if count > self.frames:
             raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
+
+
+@dataclass(slots=True)
+class IncludeStack:
+    """Includes of the files of one load.
+
+    Attributes:
+        count: number of includes so far.
+        open: real paths of the files that are being read, the outermost first.
+    """
+
+    count: int = 0
+    open: list[Path] = field(default_factory=list)
+
+    def add(self, limits: ReadingLimits, error: Callable[[str], FileFormatError]) -> None:
+        """Count an include.
+
+        Raises:
+            FileFormatError: if it is one too many.
+        """
+        self.count += 1
+        if self.count > limits.includes:
+            raise error(f"more than {limits.includes} files are included")
+
+    @contextmanager
+    def reading(self, path: Path, error: Callable[[str], FileFormatError]) -> Iterator[None]:
+        """Read an included file in a block.
+
+        Raises:
+            FileFormatError: if it includes itself, directly or through others, or includes are nested too deeply.
+        """
+        if path in self.open:
+            around = [*self.open[self.open.index(path) :], path]
+            raise error(f"the includes form a cycle: {' -> '.join(map(str, around))}")
+        if len(self.open) >= _DEEPEST_INCLUDE:
+            raise error(f"includes are nested more than {_DEEPEST_INCLUDE} deep")
+        self.open.append(path)
+        try:
+            yield
+        finally:
+            self.open.pop()
 
 
 def file_signature(path: str) -> Signature:

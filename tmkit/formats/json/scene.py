@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -201,11 +201,22 @@ def read_json_scene(
         scene = scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
         if included is None or read_other is None:
             return scene
-        nodes = JsonNode(included, str(path), "include").items()
+        nodes = [*JsonNode(included, str(path), "include").items()]
+        _refuse_repeated_files(nodes)
         others = [_included(node, path.parent, loader, read_other) for node in nodes]
         return build_scene([specification_of_scene(scene, path=str(path)), *others], loader=loader)
     except FileFormatError as error:
         raise with_line(error, text) from error.__cause__
+
+
+def _refuse_repeated_files(nodes: Sequence[JsonNode]) -> None:
+    """Refuse a file that is included twice before any is read: its frames would have the same names."""
+    seen = set()
+    for node in nodes:
+        name = node.get("file")
+        if name.name() in seen:
+            raise name.error(f"'{name.name()}' is included twice, and its frames would have the same names")
+        seen.add(name.name())
 
 
 def _included(

@@ -28,7 +28,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tmkit._support.data import data_roots, resolve_name
-from tmkit._support.limits import ReadingLimits, is_file, see
+from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, see
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 
@@ -123,6 +123,8 @@ class PackageResolver:
     unsaved: Mapping[Path, str] = field(default_factory=dict)
     # files that may be expanded by xacro, which runs them, with their arguments
     xacro: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
+    # of the load, shared by all its readers
+    includes: IncludeStack = field(default_factory=IncludeStack, compare=False)
 
     @classmethod
     def of(
@@ -187,6 +189,14 @@ class PackageResolver:
         if not self._may_read(path, folder):
             raise self._outside(uri, path, folder, place)
         return self._told(path)
+
+    def count_include(self, place: SourceLocation) -> None:
+        """Count a file that is included at a place of another.
+
+        Raises:
+            FileFormatError: if the load includes too many.
+        """
+        self.includes.add(self.limits, place.error)
 
     def _told(self, path: Path) -> Path:
         if self.on_file is not None:

@@ -91,6 +91,7 @@ class _Source:
     packages: PackageResolver
     note: Note
     places: dict[tuple[str, str], SourceLocation] = field(default_factory=dict)  # by kind and name
+    included: set[Path] = field(default_factory=set)
 
     def prepared(self) -> tuple[str, dict[str, bytes]]:
         """Return the text without what a scene does not have, and the files that it names."""
@@ -139,6 +140,10 @@ class _Source:
             path = self.found(named, element.get("file", ""), (self.root.path.parent, file.path.parent))
             if path in including or path == self.root.path or len(including) > _DEEPEST:
                 raise named.place.error(f"'{element.get('file')}' includes itself, or includes are too deep")
+            if path in self.included:
+                raise named.place.error(f"'{element.get('file')}' is already included, and MuJoCo takes a file once")
+            self.included.add(path)
+            self.packages.count_include(named.place)
             other = read_xml(path, root=("mujoco", "mujocoinclude"), note=self.note)
             self.include(other, (*including, path))
             for child in list(other.element):

@@ -55,9 +55,8 @@ SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "e
 
 OTHER_FORMATS = (".urdf", ".sdf", ".json", ".srdf")  # that may be included
 
-# Includes within includes, and files read for one scene: far above what is written by hand.
+# Includes within includes: far above what is written by hand.
 DEEPEST_INCLUDE = 64
-MOST_FILES = 1000
 
 Values = dict[str, Value]
 
@@ -100,7 +99,6 @@ class _Reader:
     variables: dict[str, FrameSpec] = field(default_factory=dict)
     other: dict[str, int] = field(default_factory=dict)  # frames of other formats, by their places in ``frames``
     seen: set[Path] = field(default_factory=set)
-    files: int = 0
     bytes: int = 0
     frames: list[FrameSpec] = field(default_factory=list)
     allowed: list[AllowedPairSpec] = field(default_factory=list)
@@ -118,7 +116,6 @@ class _Reader:
         self.bytes += len(text)
         is_new = real_path(path) not in self.seen
         self.seen.add(real_path(path))
-        self.files += 1
         chain = (*including, path)
         for statement in parse_robray(source, text):
             if isinstance(statement, Include):
@@ -145,8 +142,7 @@ class _Reader:
         if path.suffix == ".robray":
             if len(chain) > DEEPEST_INCLUDE:
                 raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")
-            if self.files >= MOST_FILES:
-                raise place.error(f"more than {MOST_FILES} files are included")
+            self.packages.count_include(place)
             self.read(path, chain)
             return
         if real_path(path) in self.seen:

@@ -20,7 +20,6 @@ from tmkit.formats.mesh.package_uris import real_path
 from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.grammar import NODES, Declaration, Member, Name, Parser, RsgText
 
-_MOST_FILES = 1000
 _MOST_ERRORS = 20  # that are told at once
 _OF_LEAVES = {"GeometricNode": ("child", "member", "transforms"), "Node": ("child", "member", "transforms", "geometry")}
 
@@ -32,7 +31,7 @@ def refuse_all(errors: Sequence[FileFormatError]) -> None:
     if errors:
         more = [f"... and {len(errors) - _MOST_ERRORS} more errors"] if len(errors) > _MOST_ERRORS else []
         text = "\n".join([*map(str, errors[:_MOST_ERRORS]), *more])
-        raise FileFormatError(text, **errors[0].data, errors=tuple(errors))
+        raise FileFormatError(text, **{**errors[0].data, "errors": tuple(errors)})
 
 
 @dataclass(slots=True)
@@ -58,8 +57,6 @@ class Declarations:
         """Read a file that is reached through the files ``including``; one that was read before is read no more."""
         if real_path(path) in self.seen:
             return
-        if len(self.seen) == _MOST_FILES:
-            raise FileFormatError.at(path, f"with it, more than {_MOST_FILES} files are imported")
         self.seen[real_path(path)] = None
         packages = self.loader.packages
         source, text = SourceText.read(
@@ -76,6 +73,7 @@ class Declarations:
             file, prefix, under = statement.values if statement.keyword == "import" else (None, None, None)
             if file is not None and file.text.endswith(".rsg") and prefix is None and under is None:
                 with self.collected():
+                    self.loader.packages.count_include(known.place(file.at))
                     self.read(self.found(file, known), (*including, path))
 
     def found(self, file: Name, text: RsgText) -> Path:

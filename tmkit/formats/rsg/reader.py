@@ -118,7 +118,10 @@ class _Reader(NodeReader):
         path = self.found(file, text)
         if real_path(path) in self.seen:
             raise place.error(f"'{file.text}' imports itself")
-        other = self.read_other(path)
+        packages = self.loader.packages
+        packages.count_include(place)
+        with packages.includes.reading(real_path(path), place.error):
+            other = self.read_other(path)
         if under is not None:
             self.known(self.nodes, under, text, "the node")
         top = "world" if under is None else self.scene_name(under.text)

@@ -149,6 +149,7 @@ class _Reader:
     packages: PackageResolver
     note: Note
     files: dict[Path, XmlElement] = field(default_factory=dict)
+    resolved: dict[tuple[Path, str], Path] = field(default_factory=dict)
     links: dict[Node, bool] = field(default_factory=dict)  # with whether they are of a static model
     joints: list[SdfJoint] = field(default_factory=list)
     frames: list[Node] = field(default_factory=list)
@@ -264,6 +265,7 @@ class _Reader:
 
     def include(self, include: XmlElement, context: _Context, *, bare: bool) -> None:
         """Read the model that an include names."""
+        self.packages.count_include(include.place)
         uri = include.needed("uri").text("value").replace("model://", "package://")
         if uri.startswith(("http://", "https://")):
             raise include.place.error(f"'{uri}': nothing is read from the network; download the model")
@@ -280,6 +282,13 @@ class _Reader:
         self.model(models[0], include, inner, bare=bare)
 
     def found(self, uri: str, include: XmlElement) -> Path:
+        """Return the file of an included model; each URI of a folder is resolved once."""
+        folder = include.path.parent
+        if (folder, uri) not in self.resolved:
+            self.resolved[folder, uri] = self.resolve(uri, include)
+        return self.resolved[folder, uri]
+
+    def resolve(self, uri: str, include: XmlElement) -> Path:
         """Return the file of an included model, which its folder's ``model.config`` names."""
         folder, place = include.path.parent, include.place
         if uri.lower().endswith(_FILES):

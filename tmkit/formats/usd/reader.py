@@ -30,6 +30,7 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecificat
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PrimitiveSpec
 from tmkit.formats.spec.values import JointEdge, grow, hung, spec_of_pose
 from tmkit.formats.urdf.reader import ORTHOGONAL, adjacent_pairs, inverted_limits
+from tmkit.formats.usd.prim_counter import PrimCounter
 from tmkit.graph import Mesh, Plane, Shape
 from tmkit.spatial import Pose
 
@@ -213,6 +214,7 @@ def read_usd(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpeci
         raise FileFormatError.at(path, reason) from None
     try:
         layers = _layers(path, packages, note)
+        PrimCounter(packages.limits.frames, SourceLocation(str(path))).require_few(layers[0])
         stage = Usd.Stage.Open(layers[0])
         return _Reader(stage, path, packages.limits, note).specification()
     except Tf.ErrorException as error:
