@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -207,7 +208,8 @@ def command_line() -> Callable[..., Any]:
 
 def run(*, wants_events: bool) -> int:
     """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained."""
-    with Reporter(as_events=wants_events).open() as reporter:
+    with Reporter(as_events=wants_events).open() as reporter, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers that overflow: the results are checked
         try:
             code = command_line()(prog_name="tmkit", standalone_mode=False)
         except (KeyboardInterrupt, SystemExit):

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, unheard
-from tmkit.errors import FileFormatError, SceneError
+from tmkit.errors import ConfigurationError, FileFormatError, SceneError
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import SCENE_SUFFIXES, USD_SUFFIXES, PackageResolver, located, project_folders
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
@@ -37,6 +39,11 @@ _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of 
 }
 
 
+# Numbers of a file may overflow. What becomes infinite or no number is refused by the value that it is part of.
+_UNWARNED = np.errstate(all="ignore")
+
+
+@_UNWARNED
 def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
     """Read a file that an editor has open (``unsaved``: texts by real path), and build its scene without meshes."""
     resolver = PackageResolver.of((), meshes="skip")
@@ -52,6 +59,7 @@ def _without_meshes(frame: FrameSpec) -> FrameSpec:
     return frame if len(kept) == len(frame.geometry) else replace(frame, geometry=kept, inertia=None)
 
 
+@_UNWARNED
 def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
     semantics: list[RobotSemantics] = []
@@ -123,6 +131,7 @@ class FileContents:
     note: Note
 
 
+@_UNWARNED
 def read_specifications(
     files: Sequence[str | os.PathLike[str]], *, package_path: Sequence[str | os.PathLike[str]] = (),
     packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
@@ -140,6 +149,7 @@ def read_specifications(
     return FileContents(specs, tuple(semantics), loader, note)
 
 
+@_UNWARNED
 def read_function_blocks(
     *files: str | os.PathLike[str], allow_folders: Sequence[str | os.PathLike[str]] = ()
 ) -> tuple[FunctionBlockSpec, ...]:
@@ -197,6 +207,15 @@ def _note_visual_only(robot: SceneSpecification, note: Note) -> None:
 
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
     """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
+    try:
+        return _read_by_suffix(path, loader, note, semantics)
+    except FileFormatError:
+        raise
+    except (SceneError, ConfigurationError) as error:  # of values that no reader has checked by themselves
+        raise FileFormatError.at(path, str(error)) from error
+
+
+def _read_by_suffix(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
     suffix = path.suffix.lower()
     if suffix == ".robray":
         from tmkit.formats.robray.reader import read_robray

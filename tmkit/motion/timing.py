@@ -28,6 +28,10 @@ _Array = NDArray[np.float64]
 DEVIATION = 0.02
 """Radians or metres, Euclidean over the joints, by which a motion may leave its path by default."""
 
+_LEAST_LIMIT = 1e-50
+"""Smallest limit of velocity, acceleration or jerk [SI units]."""
+_GREATEST_LIMIT = 1e50
+"""Greatest limit of velocity, acceleration or jerk [SI units]."""
 JERK_TIME = 0.1
 """Seconds in which the acceleration may build up by default."""
 
@@ -179,13 +183,17 @@ def blend_path(
     """
     points, speeds = np.atleast_2d(plain_numbers(path, "path")), plain_numbers(velocity_limits, "velocity_limits")
     accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
-    jerks = accelerations / JERK_TIME if jerk_limits is None else plain_numbers(jerk_limits, "jerk_limits")
+    with np.errstate(over="ignore"):  # what is infinite is rejected below
+        jerks = accelerations / JERK_TIME if jerk_limits is None else plain_numbers(jerk_limits, "jerk_limits")
     if points.ndim != 2 or points.size == 0 or not np.all(np.isfinite(points)):
         raise ConfigurationError("a path needs at least one finite configuration, shape (k, n)", received=points.shape)
     k, n = points.shape
     for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations), ("jerk_limits", jerks)):
         if limits.shape != (n,) or not np.all(np.isfinite(limits) & (limits > 0.0)):
             raise ConfigurationError(f"{name} must be {n} positive finite numbers, not {limits}", expected=n)
+        if not np.all((limits > _LEAST_LIMIT) & (limits < _GREATEST_LIMIT)):  # their products would overflow
+            bounds = f"between {_LEAST_LIMIT:g} and {_GREATEST_LIMIT:g}"
+            raise ConfigurationError(f"{name} must be {n} numbers {bounds}, not {limits}", expected=n)
     if torques is not None and n < len(torques.manipulator.joints):
         joints = len(torques.manipulator.joints)
         raise ConfigurationError(

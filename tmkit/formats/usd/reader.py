@@ -66,7 +66,7 @@ class StageValues:
     def rigid(self, matrix: Array, prim: Any) -> tuple[Pose, Array]:
         """Return the pose and the scales (3,) of a transform."""
         scale = np.sqrt((matrix[:3, :3] ** 2).sum(axis=0))
-        if not np.isfinite(matrix).all() or not scale.min() > 0.0:
+        if not np.isfinite(matrix).all() or not np.isfinite(scale).all() or not scale.min() > 0.0:
             raise self.place(prim).error("the transform has a scale of 0, or is no number")
         turn = matrix[:3, :3] / scale
         if np.linalg.det(turn) < 0.0:

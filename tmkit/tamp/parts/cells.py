@@ -121,8 +121,9 @@ class Cells(Slots):
     def _cell_of(self, scene: SceneGraph, object: str) -> str:
         """Return the cell that holds the origin of an object on a surface."""
         surface = str(scene.parent(object))
-        x, y, _ = scene.local_pose(object).translation
-        name = _named(surface, *self._at(x, y))
+        x, y, _ = scene.local_pose(object).translation.tolist()
+        is_near = max(abs(x), abs(y)) / self.resolution < math.inf
+        name = _named(surface, *self._at(x, y)) if is_near else ""
         if name not in _cells(scene, surface, self.resolution):
             what = f"{self.named(object)} stands at ({x:.3f}, {y:.3f}), beside the surface '{surface}'"
             raise SceneError(what, frame=object)
