@@ -501,3 +501,60 @@ def test_the_scene_is_a_version_for_the_planner() -> None:
     with pytest.raises(ArgumentError, match="leaves the live scene itself alone"):
         buffer.update(meddle)
     assert buffer.all_frames_as_string() == "Frame table exists with parent map.\nFrame cup exists with parent table.\n"
+
+
+# --- clocks ----------------------------------------------------------------------------------------------------------
+
+
+def stamped(seconds: float, child: str = "b") -> TransformStamped:
+    """Return a transform of a frame in ``a`` at a time."""
+    header = Header(seconds, "a")  # type: ignore[arg-type]
+    return TransformStamped(header, child, Transform(Vector3(seconds, 0.0, 0.0), Quaternion()))
+
+
+def test_a_stamp_far_in_the_future_blocks_a_frame_until_it_is_cleared() -> None:
+    """As in tf2, the present stamps are too old after it; after clear() they are taken."""
+    buffer = Buffer(cache_time=10.0)
+    assert buffer.set_transform(stamped(5000.0))
+    assert not buffer.set_transform(stamped(100.0))
+    buffer.clear()
+    assert buffer.set_transform(stamped(100.0))
+
+
+def test_a_clock_that_jumps_back_clears_the_buffer() -> None:
+    """Frames and static transforms stay, stamped ones are gone, and the new ones are taken."""
+    buffer = Buffer(cache_time=10.0)
+    assert [buffer.set_clock(now) for now in (100.0, 100.0, 101.0)] == [False] * 3
+    assert buffer.set_transform_static(stamped(0.0, "fixed"))
+    assert buffer.set_transform(stamped(101.0))
+    assert buffer.set_clock(Time(2))
+    assert buffer.can_transform("a", "fixed")
+    assert not buffer.can_transform("a", "b", 101.0)
+    assert buffer.set_transform(stamped(2.0))
+    assert buffer.lookup_transform("a", "b").header.stamp == Time(2)
+
+
+def test_with_a_clock_no_stamp_far_in_the_future_is_taken() -> None:
+    """Transforms, poses and joint states more than the cache time after the clock are noted; static ones are taken."""
+    robot = SceneGraph().add_frame("arm", "world", joint=Continuous([0, 0, 1], name="turn"))
+    buffer = Buffer(cache_time=10.0, scene=robot)
+    buffer.set_clock(100.0)
+    assert buffer.set_transform(stamped(110.0))
+    assert not buffer.set_transform(stamped(111.0))
+    assert buffer.refusals[-1].endswith("the stamp 111 s is more than 10 s after the clock, 100 s")
+    assert not buffer.set_joint_states(JointState(Header(Time(111)), ["turn"], [0.5]))
+    assert "is more than 10 s after the clock" in buffer.refusals[-1]
+    assert buffer.set_transform_static(stamped(5000.0, "fixed"))
+    assert buffer.set_transform(stamped(101.0))
+
+
+def test_a_joint_that_is_named_twice_is_refused() -> None:
+    """Nothing of the message is taken, and the refusal names the joint; so it is for lists of unequal length."""
+    robot = SceneGraph().add_frame("arm", "world", joint=Continuous([0, 0, 1], name="turn"))
+    buffer = Buffer(scene=robot)
+    before = buffer.scene
+    assert not buffer.set_joint_states(JointState(Header(Time(1)), ["turn", "turn"], [0.5, 0.6]), "driver")
+    assert buffer.refusals[-1] == "driver: the joint 'turn' is named twice"
+    assert not buffer.set_joint_states(JointState(Header(Time(1)), ["turn"], []), "driver")
+    assert buffer.refusals[-1] == "driver: 1 joints have 0 positions"
+    assert buffer.scene is before

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tmkit._core import Fixed, SceneGraph, StampedPoses, Unstated, common_stamps
+from tmkit._support.source_location import first_repeated
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
 from tmkit.graph.moments import add_joint_values, configuration, driving_joints, joint_history
 from tmkit.spatial import Pose, from_ros_pose
@@ -58,6 +59,7 @@ class Buffer(LiveScene):
         self._capacity = capacity
         super().__init__(scene)
         self._refusals: deque[str] = deque(maxlen=_REMEMBERED)
+        self._now: float | None = None
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -68,6 +70,7 @@ class Buffer(LiveScene):
         """Take the pose of a frame in its parent at a time, and return whether it was taken.
 
         One that is too old, broken, or contradicts what is there is noted in :attr:`refusals`. O(log n + k), k kept.
+        As in tf2, a stamp far in the future makes the present ones too old, until :meth:`clear`; see :meth:`set_clock`.
 
         Args:
             transform: a ``TransformStamped``.
@@ -114,10 +117,12 @@ class Buffer(LiveScene):
         def insert() -> SceneGraph:
             if len(message.name) != len(message.position):
                 raise InvalidArgumentException(f"{len(message.name)} joints have {len(message.position)} positions")
+            if (repeated := first_repeated(message.name)) is not None:
+                raise InvalidArgumentException(f"the joint '{repeated}' is named twice")
             scene = self._scene
             values = dict(zip(message.name, map(float, message.position), strict=True))
             values = {name: x for name, x in values.items() if scene.joint(scene.joint_frame(name)).mimic is None}
-            stamp = seconds_of(message.header.stamp)
+            stamp = self._stamp_of(message)
             return add_joint_values(scene, values, stamp=stamp, capacity=self._capacity, window=self._window)
 
         return self._taken(authority, insert)
@@ -134,6 +139,32 @@ class Buffer(LiveScene):
             return edit.finish()
 
         self.update(emptied)
+
+    def set_clock(self, now: Any) -> bool:
+        """Take the present time of the clock of the stamps, and return whether it jumped back and cleared the buffer.
+
+        A ``tf2_ros.Buffer`` reads its node's clock and clears itself likewise, as where a simulation or bag starts
+        anew. Call this with each message of ``/clock``, or before transforms are taken. From the first call on, stamps
+        more than ``cache_time`` after the clock are noted in :attr:`refusals` instead of taken.
+
+        Args:
+            now: a time, as that of a header.
+        """
+        with self._lock:
+            seconds = seconds_of(now)
+            has_jumped = self._now is not None and seconds < self._now
+            self._now = seconds
+            if has_jumped:
+                self.clear()
+        return has_jumped
+
+    def _stamp_of(self, message: Any) -> float:
+        """Return the stamp of a message, which is not far in the future of the clock."""
+        stamp = seconds_of(message.header.stamp)
+        if self._now is not None and stamp > self._now + self._window:
+            reason = f"the stamp {stamp:.9g} s is more than {self._window:g} s after the clock, {self._now:.9g} s"
+            raise InvalidArgumentException(reason)
+        return stamp
 
     def _taken(self, authority: str, insert: Callable[[], SceneGraph]) -> bool:
         with self._lock:
@@ -152,7 +183,8 @@ class Buffer(LiveScene):
         if not child or not parent or child == parent:
             raise InvalidArgumentException(f"a transform needs two frames, not '{parent}' and '{child}'")
         pose = pose_of(transform.transform.translation, transform.transform.rotation)
-        stamp, scene = seconds_of(header.stamp), self._scene
+        stamp = seconds_of(header.stamp) if is_static else self._stamp_of(transform)
+        scene = self._scene
         if child not in scene or scene.parent(child) != parent:
             scene = self._joined(scene, child, parent, pose, stamp, is_static)
         elif (joint := scene.joint(child)).type not in ("fixed", "free"):
