@@ -102,6 +102,11 @@ def test_planners_are_compared_on_motions(folder: Path, tmp_path: Path) -> None:
         (SCENE + "  :  -", "", r"scene0001\.yaml: line 1\d: is no YAML"),
         (SCENE + "robot_state: {attached_collision_objects: [{}]}\n", "", r"attached objects are not read"),
         (SCENE, _request(ASIDE, f"[{', '.join(JOINTS[:-1])}, x, y, z]"), r"lacks the joint 'panda_joint7' of the arm"),
+        (
+            SCENE,
+            _request(ASIDE, f"[{', '.join(JOINTS[:-1])}, panda_joint6, y, z]"),
+            r"name: names the joint 'panda_joint6' twice",
+        ),
         (SCENE, _request(ASIDE).replace("name: panda_joint7", "name: elbow"), r"lacks the joint 'panda_joint7'"),
         (SCENE, _request(ASIDE) + "    position_constraints: [{}]\n", r"goals are values of joints"),
         (SCENE, _request(ASIDE).split("goal_")[0] + "goal_constraints: []\n", r"expected at least one goal"),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from tmkit._support.limits import read_bytes
 from tmkit.errors import FileFormatError, MissingFileError
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]')
+"""Texts and the marks of the structure of JSON."""
 
 
 def read_json(
@@ -20,7 +24,13 @@ def read_json(
     data = read_bytes(path, limit=limit, error=lambda reason: error.at(path, reason))
     try:
         text = data.decode(json.detect_encoding(data))
-        return json.loads(text), text
+        return json.loads(text, object_pairs_hook=_object), text
+    except _RepeatedKeyError:
+        key, at = _repeated_key(text)
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        shown = text.split("\n")[line - 1][:200]
+        reason = f"the key '{key}' is given twice in one object"
+        raise error.at(path, reason, line=line, column=column, source_line=shown) from None
     except UnicodeDecodeError as failure:
         line = data[: failure.start].count(b"\n") + 1
         raise error.at(path, f"is not JSON: not UTF-8 text: {failure.reason}", line=line) from None
@@ -32,3 +42,34 @@ def read_json(
         raise error.at(path, "is not JSON: it is nested too deeply") from None
     except ValueError:
         raise error.at(path, "is not JSON: a number has more digits than can be read") from None
+
+
+class _RepeatedKeyError(Exception):
+    """An object has a key twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of some keys and values, each key once."""
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise _RepeatedKeyError
+    return table
+
+
+def _repeated_key(text: str) -> tuple[str, int]:
+    """Return the first key that is given twice in one object of a JSON text, and where."""
+    keys: list[set[str]] = []
+    last, at = "", 0
+    for token in _TOKEN.finditer(text):
+        match token[0]:
+            case "{" | "[":
+                keys.append(set())
+            case "}" | "]":
+                keys.pop()
+            case ":":
+                if last in keys[-1]:
+                    return last, at
+                keys[-1].add(last)
+            case _:
+                last, at = json.loads(token[0], strict=False), token.start()
+    return "", 0

@@ -80,6 +80,16 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f"; did you mean '{near}'?" if near is not None else ""
 
 
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that is the same as an earlier one, or ``None`` if all differ."""
+    seen = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
 logger = logging.getLogger(__name__)
 
 

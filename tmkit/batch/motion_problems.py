@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
 from tmkit._support.named_code import named_module
+from tmkit._support.source_location import first_repeated
 from tmkit.batch.attempts import Row
 from tmkit.errors import ConfigurationError, FileFormatError, MissingExtraError, MissingFileError
 from tmkit.formats.json.reading import JsonNode
@@ -190,6 +191,8 @@ def _pose(node: JsonNode) -> Pose:
 
 def _joint_values(state: JsonNode, scene: SceneGraph, arm: Manipulator) -> NDArray[np.float64]:
     names = [item.name() for item in state.get("name").items()]
+    if (repeated := first_repeated(names)) is not None:
+        raise state.get("name").error(f"names the joint '{repeated}' twice")
     found = dict(zip(names, state.get("position").numbers(len(names)), strict=True))
     for joint in arm.joints:
         if joint not in found:

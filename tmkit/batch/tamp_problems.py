@@ -10,12 +10,12 @@ Invariants: what is read is data; nothing is run.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
-from tmkit.errors import FileFormatError
+from tmkit._support.json_files import read_json
+from tmkit._support.limits import ReadingLimits
 from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph, Shape, Sphere
@@ -33,10 +33,8 @@ _ON = 0.02  # metres between an object and the top on which it is
 
 def read_tamp_problem(path: str | Path) -> PlanningProblem:
     """Return the problem of a file, for an arm on a mobile base; washing, cooking, stacking, holding are not read."""
-    try:
-        top = JsonNode(json.loads(Path(path).read_text(encoding="utf-8")), str(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileFormatError.at(path, f"cannot be read: {error}") from error
+    document, _ = read_json(Path(path), limit=ReadingLimits().text_bytes)
+    top = JsonNode(document, str(path))
     task = top.get("task")
     for key in _NOT_READ:
         if task.table().get(key):

@@ -22,6 +22,7 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.json_files import read_json
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.output import write_text
+from tmkit._support.source_location import first_repeated
 from tmkit.errors import ConfigurationError, FileFormatError, PlanFileError, RobotError, TmkitError
 from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.reading import JsonNode
@@ -46,6 +47,8 @@ _VERSION, _UNTIMED_VERSION = 4, 3  # the former has the timing of the motions
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
 _KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "schedule", "seed", "steps",
          "timing", "values", "version")  # fmt: skip
+_GREATEST_JOINT_VALUE = 1e100
+"""Greatest joint value of a path [rad or m]."""
 _SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
 
 
@@ -352,9 +355,13 @@ def _read_fact(node: JsonNode) -> TaskFact:
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
     node.only(*_SEGMENT_KEYS)
     joints = tuple(item.name() for item in node.get("joints").items())
+    if (repeated := first_repeated(joints)) is not None:
+        raise node.get("joints").error(f"names the joint '{repeated}' twice")
     path = read_only(np.array([row.numbers(len(joints)) for row in node.get("path").items()]))
     if not path.size:
         raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
+    if np.abs(path).max() > _GREATEST_JOINT_VALUE:  # whose square would overflow
+        raise node.get("path").error(f"expected numbers up to {_GREATEST_JOINT_VALUE:g}, received {np.abs(path).max()}")
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
