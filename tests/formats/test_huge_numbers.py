@@ -1,6 +1,6 @@
-"""Numbers near the ends of the range of floats: each file is read or refused, without a warning, and nothing is infinite.
+"""Numbers near the ends of the range of floats: files are read or refused, without a warning.
 
-Every number of a file is replaced in turn, then all of them. Warnings are errors in these tests.
+Every number of a file is replaced in turn, then all of them; no number of a scene is infinite. Warnings are errors in these tests.
 """
 
 from __future__ import annotations
@@ -82,8 +82,10 @@ def Xform "m" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]) {
 }
 """,
     "gltf": """{"asset": {"version": "2"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [
-{"name": "a", "children": [1], "matrix": [1.1, 0.1, 0.2, 0.0, 0.1, 1.2, 0.3, 0.0, 0.2, 0.3, 1.3, 0.0, 0.5, 0.6, 0.7, 1]},
-{"name": "b", "children": [2], "translation": [0.1, 0.2, 0.3], "rotation": [0.1, 0.2, 0.3, 0.9], "scale": [1.1, 1.2, 1.3]},
+{"name": "a", "children": [1], "matrix": [1.1, 0.1, 0.2, 0.0, 0.1, 1.2, 0.3, 0.0, 0.2, 0.3, 1.3, 0.0,
+  0.5, 0.6, 0.7, 1]},
+{"name": "b", "children": [2], "translation": [0.1, 0.2, 0.3], "rotation": [0.1, 0.2, 0.3, 0.9],
+ "scale": [1.1, 1.2, 1.3]},
 {"name": "c", "mesh": 0, "translation": [0.1, 0.2, 0.3]}],
 "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1, "material": 0}]}],
 "materials": [{"pbrMetallicRoughness": {"baseColorFactor": [0.1, 0.2, 0.3, 0.4]}}],
@@ -103,10 +105,12 @@ Node c { }
 {"body": "w", "classes": [], "inertia": null, "joint": {"type": "fixed"}, "name": "w", "parent": null,
  "pose": [0, 0, 0, 0, 0, 0, 1], "shapes": []},
 {"body": "a", "classes": [], "inertia": null, "joint": {"type": "revolute", "axis": [0.1, 0.2, 0.3], "lower": -1.5,
- "upper": 1.5, "name": "j", "mimic": null, "damping": 0.0, "effort": null, "friction": 0.0, "velocity": null}, "name": "a", "parent": "w", "pose": [0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5], "shapes": []}]}""",
+ "upper": 1.5, "name": "j", "mimic": null, "damping": 0.0, "effort": null,
+ "friction": 0.0, "velocity": null},
+ "name": "a", "parent": "w", "pose": [0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5], "shapes": []}]}""",
     "obj": OBJ,
-    "ply": "ply\nformat ascii 1\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\nelement face 4\n"
-    "property list uchar int vertex_indices\nend_header\n0.1 0.2 0.3\n1.5 0.2 0.3\n0.1 1.5 0.3\n0.1 0.2 1.5\n"
+    "ply": "ply\nformat ascii 1\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
+    "element face 4\nproperty list uchar int vertex_indices\nend_header\n0.1 0.2 0.3\n1.5 0.2 0.3\n0.1 1.5 0.3\n0.1 0.2 1.5\n"
     "3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n",
     "dae": """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1"><asset><unit meter="0.01"/>
 <up_axis>Y_UP</up_axis></asset><library_geometries><geometry id="g"><mesh><source id="s">

@@ -103,7 +103,8 @@ def test_json_takes_a_file_once(tmp_path: Path) -> None:
     """Frames have no prefix in JSON scenes, so a second include is refused before the file is read."""
     (tmp_path / "arm.urdf").write_text("no XML", encoding="ascii")
     include = '{"file": "arm.urdf", "frames": {}}'
-    text = f'{{"format": "tmkit-scene", "version": 1, "shapes": {{}}, "allowed": [], "frames": [], "include": [{include}, {include}]}}'
+    rest = '"version": 1, "shapes": {}, "allowed": [], "frames": []'
+    text = f'{{"format": "tmkit-scene", {rest}, "include": [{include}, {include}]}}'
     (tmp_path / "main.json").write_text(text, encoding="ascii")
     with pytest.raises(FileFormatError, match=r"main\.json.*'arm\.urdf' is included twice"):
         load_scene(tmp_path / "main.json")

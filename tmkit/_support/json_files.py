@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tmkit._support.limits import read_bytes
+from tmkit._support.limits import as_utf8, read_bytes
 from tmkit.errors import FileFormatError, MissingFileError
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]')
@@ -21,7 +22,7 @@ def read_json(
     """Return the document of a JSON file and its text; a missing file is called ``what``, in a word or two."""
     if what and not os.path.exists(path):
         raise MissingFileError(f"there is no {what} file '{path}'", path=str(path), nearest=None)
-    data = read_bytes(path, limit=limit, error=lambda reason: error.at(path, reason))
+    data = as_utf8(read_bytes(path, limit=limit, error=lambda reason: error.at(path, reason)), partial(error.at, path))
     try:
         text = data.decode(json.detect_encoding(data))
         return json.loads(text, object_pairs_hook=_object), text

@@ -8,6 +8,7 @@ Invariants: no more than the limit of a file (plus one byte) is ever read.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
@@ -33,6 +34,18 @@ files_seen: ContextVar[dict[str, Signature] | None] = ContextVar("files_seen", d
 
 checksums_read: ContextVar[dict[str, str] | None] = ContextVar("checksums_read", default=None)
 """Collects the SHA-256 of each file that is read, in hexadecimal digits, by the path that was given."""
+
+BYTE_ORDER_MARK = "\ufeff"
+"""Mark that programs of Windows put at the beginning of texts."""
+
+_ENCODINGS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # which begins with that of UTF-16
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""Byte order marks and encodings of texts."""
+
 _SYSTEM = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE)
 
 
@@ -157,6 +170,25 @@ def _read_up_to(file: BinaryIO, count: int, *, size: int) -> bytes:
 def sha256_of(data: bytes) -> str:
     """Return the SHA-256 of some bytes in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
+
+
+def as_utf8(data: bytes, refuse: Callable[[str], Exception]) -> bytes:
+    """Return a text in UTF-8, without a byte order mark, of one in UTF-8, or with the mark of UTF-16 or UTF-32.
+
+    Args:
+        data: the text; without a mark it stays as it is.
+        refuse: makes the error of a reason.
+
+    Raises:
+        Exception: if the text is not in the encoding of its mark.
+    """
+    encoding = next((name for mark, name in _ENCODINGS if data.startswith(mark)), None)
+    if encoding is None:
+        return data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode(encoding).encode("utf-8")
+    except UnicodeError as failure:
+        raise refuse(f"is not {encoding.upper()} text, of which it has the byte order mark: {failure}") from None
 
 
 def is_refused_by_system(error: BaseException) -> bool:

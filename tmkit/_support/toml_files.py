@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import FileFormatError
 
 _MOST_CANDIDATES = 64  # lines with the name of a key that are tried
@@ -17,8 +18,9 @@ _MOST_CANDIDATES = 64  # lines with the name of a key that are tried
 def read_toml(path: Path, kind: str, *, error: type[FileFormatError] = FileFormatError) -> tuple[dict[str, Any], str]:
     """Return the document of a TOML file and its text; ``kind`` says for messages what the file should be."""
     data = read_bytes(path, limit=ReadingLimits().toml_bytes, error=lambda reason: error.at(path, reason))
+    data = as_utf8(data, partial(error.at, path))
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as failure:
         line = failure.object[: failure.start].count(b"\n") + 1
         raise error.at(path, f"is not UTF-8 text: {failure.reason}", line=line) from None

@@ -13,14 +13,16 @@ namespace on the root, as some tools write it, is taken off.
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit._support.source_location import Note, SourceLocation, unheard
 from tmkit.errors import FileFormatError, nearest_name
 
@@ -32,6 +34,8 @@ _LINE = re.compile(r", line \d+, column \d+$")  # the XML library repeats the pl
 _ODD_VERSION = re.compile(rb"""^((?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*["'])0\.0""")
 # A declaration that is not at the very start, which the grammar of XML demands.
 _LATE_DECLARATION = re.compile(rb"""^(?:\xef\xbb\xbf)?(\s+)<\?xml\s[^>]*\?>""")
+_FIRST_CHARACTERS = ((codecs.BOM_UTF16_LE, b"<\0"), (codecs.BOM_UTF16_BE, b"\0<"))
+"""Mark of an encoding, and the first character of XML in it."""
 _XACRO = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}")
 _OPTENV = re.compile(r"\$\(\s*optenv\s+\w+\s*([^()]*)\)")
 
@@ -253,6 +257,11 @@ def read_xml(
     from lxml import etree
 
     data = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes) if data is None else data
+    received = data
+    for mark, first in _FIRST_CHARACTERS:  # UTF-16 without its mark, which the declaration names
+        received = mark + received if received.startswith(first) else received
+    data = as_utf8(received, partial(FileFormatError.at, path))
+    encoding = None if data in (received, received.removeprefix(codecs.BOM_UTF8)) else "utf-8"
     data = _ODD_VERSION.sub(rb"\g<1>1.0", data, count=1)
     file = XmlFile(path, data.decode("utf-8", errors="replace").splitlines(), note)
     if data.endswith(b"\0"):
@@ -262,7 +271,7 @@ def read_xml(
         note(SourceLocation(str(path), late[1].count(b"\n") + 1), "the XML declaration follows blanks and is ignored")
         data = late[1] + data[late.end() :]
     try:
-        tree = _parsed(data, file).getroottree()
+        tree = _parsed(data, file, encoding).getroottree()
     except etree.XMLSyntaxError as error:
         line, column = error.position
         text = file.lines[line - 1] if line is not None and 0 < line <= len(file.lines) else None
@@ -279,14 +288,17 @@ def read_xml(
     return element
 
 
-def _parsed(data: bytes, file: XmlFile) -> _Element:
-    """Return the root of a text, with a note for each prefix that stands for no namespace; it stays in the names."""
+def _parsed(data: bytes, file: XmlFile, encoding: str | None) -> _Element:
+    """Return the root of a text, with a note for each prefix that stands for no namespace; it stays in the names.
+
+    The declaration tells the encoding if it is ``None``.
+    """
     from lxml import etree
 
     def parser(*, recover: bool) -> etree.XMLParser:
         return etree.XMLParser(
             resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, remove_comments=True,
-            recover=recover,
+            recover=recover, encoding=encoding,
         )  # fmt: skip
 
     try:

@@ -14,9 +14,10 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit._support.output import write_text
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError
@@ -122,7 +123,8 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
     if not os.path.exists(source):
         raise MissingFileError(f"there is no plan file '{source}'", path=str(source), nearest=None)
     try:
-        text = read_bytes(source, limit=(limits or ReadingLimits()).text_bytes).decode("utf-8-sig")
+        data = read_bytes(source, limit=(limits or ReadingLimits()).text_bytes)
+        text = as_utf8(data, partial(FileFormatError.at, source)).decode("utf-8")
     except UnicodeDecodeError as error:
         broken = error.object[: error.start].count(b"\n") + 1
         raise FileFormatError.at(source, f"not UTF-8 text: byte {error.start} is not valid", line=broken) from error

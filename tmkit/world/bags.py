@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from tmkit._core import SceneGraph, diff
 from tmkit._support.closing import Closing
-from tmkit._support.limits import read_bytes
+from tmkit._support.limits import as_utf8, read_bytes
 from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError, TmkitError, UnknownNameError
 from tmkit.graph import joint_history
 from tmkit.graph.moments import CLASS
@@ -201,7 +202,8 @@ def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict
     with _reading(metadata):
         from ruamel.yaml import YAML
 
-        text = read_bytes(metadata, limit=LARGEST_METADATA).decode()
+        data = read_bytes(metadata, limit=LARGEST_METADATA)
+        text = as_utf8(data, partial(FileFormatError.at, metadata)).decode()
         known = YAML(typ="safe", pure=True).load(text)["rosbag2_bagfile_information"]
         if known.get("compression_format"):  # of files or messages, whose size is not known before
             reason = "is compressed: 'ros2 bag convert' makes one that is not, or compressed MCAP"

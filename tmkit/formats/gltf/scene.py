@@ -12,13 +12,14 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tmkit._support.elementary import dot, product
-from tmkit._support.limits import read_bytes
+from tmkit._support.limits import as_utf8, read_bytes
 from tmkit._support.source_location import Note, SourceLocation
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.frames import numbers_to_list
@@ -42,7 +43,7 @@ _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError, Re
 def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph:
     """Read a ``.gltf`` or ``.glb`` file; an invalid or too large one, or buffers outside its folder, are refused."""
     limits = loader.packages.limits
-    data = read_bytes(path, limit=limits.mesh_bytes)
+    data = as_utf8(read_bytes(path, limit=limits.mesh_bytes), partial(FileFormatError.at, path))
     try:
         document, binary = chunks(path, data, limits)
         made = _scene(Document(path, document, binary, limits), loader)

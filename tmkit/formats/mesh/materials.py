@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.package_uris import below, real_path
 
@@ -69,6 +70,7 @@ class MtlFile:
             raise OSError(name)
         text = read_bytes(path, limit=self._limits.text_bytes, error=lambda reason: MeshError.at(path, reason))
         textured, material = set(), ""
+        text = as_utf8(text, partial(MeshError.at, path))
         for line in text.decode("utf-8", errors="replace").splitlines():
             word, *rest = line.split() or [""]
             if word == "newmtl":

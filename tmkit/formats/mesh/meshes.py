@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import product
-from tmkit._support.limits import ReadingLimits, checksums_read, is_file, read_bytes, sha256_of
+from tmkit._support.limits import ReadingLimits, as_utf8, checksums_read, is_file, read_bytes, sha256_of
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import Note, SourceLocation, unheard
 from tmkit.errors import MeshError, ShapeError
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 Triple = tuple[float, float, float]
 
+_TEXT_SUFFIXES = (".obj", ".gltf")
+"""Kinds of mesh files that are always text; the parser of COLLADA knows its encodings itself."""
 MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")
 _FIRST_BYTES = 65536  # of a file that are looked at at a time
 _LIMITS = ("mesh_bytes", "mesh_triangles", "text_bytes")
@@ -208,6 +211,8 @@ def read_mesh(
 def _read_text(path: Path, data: bytes, limits: ReadingLimits, submesh: str, note: Note) -> MeshArrays:
     """Read a mesh from the bytes of its file, whose faults that have a line are reported with it."""
     suffix = path.suffix.lower()
+    if suffix in _TEXT_SUFFIXES:
+        data = as_utf8(data, partial(MeshError.at, path))
     if suffix == ".stl":
         data = whole_stl(path, data, note=note)
     elif suffix == ".obj":

@@ -12,16 +12,16 @@ written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4
 
 from __future__ import annotations
 
-import codecs
 import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import real_path
@@ -203,7 +203,7 @@ class SourceText:
             most = limit if limit is not None else ReadingLimits().robray_bytes
             text = unsaved.get(real_path(path)) if unsaved else None
             data = read_bytes(path, limit=most) if text is None else text.encode("utf-8", "replace")
-            data = data.removeprefix(codecs.BOM_UTF8)
+            data = as_utf8(data, partial(FileFormatError.at, path))
             if len(data) + before > most:
                 reason = f"with the files read before it, it has more than {most / 1e6:.6g} MB, expected at most that"
                 raise FileFormatError.at(path, reason)

@@ -15,13 +15,12 @@ precondition, and lifted out again.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import BYTE_ORDER_MARK, ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
 from tmkit.pddl.formulas import And, Formula
 from tmkit.pddl.model import Domain, Metric, Problem
@@ -84,6 +83,11 @@ def load_problem(path: str | Path, domain: Domain, *, objects: Mapping[str, str 
     return parse_problem(read_pddl(path), domain, source=str(path), objects=objects)
 
 
+def _source(name: str, text: str) -> Source:
+    """Return a text without its byte order mark, as files are read."""
+    return Source(name, text.removeprefix(BYTE_ORDER_MARK))
+
+
 def parse_domain(text: str, *, source: str = "domain") -> Domain:
     """Read a domain from text.
 
@@ -94,7 +98,7 @@ def parse_domain(text: str, *, source: str = "domain") -> Domain:
     Raises:
         TaskError: the text is not a domain; says where and why.
     """
-    return _Frame(Source(source, text), kind="domain", known=DOMAIN_SECTIONS).domain()
+    return _Frame(_source(source, text), kind="domain", known=DOMAIN_SECTIONS).domain()
 
 
 def parse_problem(
@@ -112,7 +116,7 @@ def parse_problem(
     Raises:
         TaskError: the text is not a problem of that domain; says where and why.
     """
-    return _Frame(Source(source, text), kind="problem", known=PROBLEM_SECTIONS).problem(domain, objects)
+    return _Frame(_source(source, text), kind="problem", known=PROBLEM_SECTIONS).problem(domain, objects)
 
 
 def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal") -> Formula:
@@ -132,7 +136,7 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
     """
     from tmkit.pddl.parsing import sections
 
-    origin = Source(source, text)
+    origin = _source(source, text)
     groups = origin.groups()
     if not groups:
         raise origin.error(origin.end, "expected a goal such as (on a b), but there is none")
@@ -157,7 +161,7 @@ def read_pddl(path: str | Path) -> str:
         if isinstance(error.__cause__, FileNotFoundError):
             raise _missing(Path(path)) from None
         raise
-    data = data.removeprefix(codecs.BOM_UTF8)
+    data = as_utf8(data, lambda reason: TaskError.at(str(path), f"the file {reason}"))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
