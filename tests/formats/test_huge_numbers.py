@@ -110,7 +110,8 @@ Node c { }
  "name": "a", "parent": "w", "pose": [0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5], "shapes": []}]}""",
     "obj": OBJ,
     "ply": "ply\nformat ascii 1\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
-    "element face 4\nproperty list uchar int vertex_indices\nend_header\n0.1 0.2 0.3\n1.5 0.2 0.3\n0.1 1.5 0.3\n0.1 0.2 1.5\n"
+    "element face 4\nproperty list uchar int vertex_indices\nend_header\n"
+    "0.1 0.2 0.3\n1.5 0.2 0.3\n0.1 1.5 0.3\n0.1 0.2 1.5\n"
     "3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n",
     "dae": """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1"><asset><unit meter="0.01"/>
 <up_axis>Y_UP</up_axis></asset><library_geometries><geometry id="g"><mesh><source id="s">
