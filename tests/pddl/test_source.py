@@ -101,9 +101,9 @@ def test_what_is_no_nested_list_is_refused(text: str, reason: str, column: int) 
 
 
 def test_what_the_limits_allow_is_read() -> None:
-    """The deepest list, the longest word and words next to a variable or a dash are read."""
+    """The deepest list, the longest word, words next to a variable and negative numbers are read."""
     word = "É" + "b" * (LONGEST_WORD - 1)
     (group,) = Source("t", "(" * DEEPEST + word + ")" * DEEPEST).groups()
     assert [token.text for token in words_of(group)][DEEPEST] == word.lower()
-    (group,) = Source("t", "(b?x -block -1)").groups()
-    assert [token.text for token in words_of(group)][1:-1] == ["b", "?x", "-", "block", "-1"]
+    (group,) = Source("t", "(b?x - block -1 -.5 -2.E+3 a-b)").groups()
+    assert [token.text for token in words_of(group)][1:-1] == ["b", "?x", "-", "block", "-1", "-.5", "-2.e+3", "a-b"]

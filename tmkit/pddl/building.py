@@ -23,7 +23,7 @@ def make_parameters(text: str) -> tuple[Parameter, ...]:
         text: names, types behind a dash: ``"?a ?b - block ?t - (either table tray)"``. Without one, any object.
 
     Raises:
-        TaskError: a dash without names before it or a type behind it.
+        TaskError: if a name begins with a dash, or a dash has no names before it or no type behind it.
     """
     words = text.replace("(", " ( ").replace(")", " ) ").split()
     found: list[Parameter] = []
@@ -31,6 +31,9 @@ def make_parameters(text: str) -> tuple[Parameter, ...]:
     while words:
         word = words.pop(0)
         if word != "-":
+            if word.startswith("-"):
+                reason = f"'{word}' is no name; a type is written '- {word[1:]}'"
+                raise TaskError.at(f"parameters '{text}'", reason)
             waiting.append(word)
             continue
         types = _types(words)

@@ -68,7 +68,11 @@ class SectionReader:
         spelling.typed(group.parts[1:])
         spelling.verbatim(")", group.closing)
         spelling.require(rule)
-        return typed_items(group.parts[1:])
+        items = typed_items(group.parts[1:])
+        for name in (token for item, types in items for token in (item, *types)):
+            if name.text.startswith("-"):  # a negative number
+                raise self.source.error(name, f"'{name.text}' is no name; a type is written '- TYPE'")
+        return items
 
     def _unique(self, kind: str, names: Iterable[Token]) -> None:
         seen: set[str] = set()

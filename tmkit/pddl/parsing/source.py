@@ -40,7 +40,11 @@ _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
 _HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
 _HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
 _HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}  # lists that begin so may hold lists
-_LEXEME = re.compile(r"[()]|-(?=[^\W\d_])|\??[^ \t\n\r\f\v();?]+|\?")  # "-block" is read as "- block"
+_LEXEME = re.compile(r"[()]|\??[^ \t\n\r\f\v();?]+|\?")
+_DASHED_NAME = re.compile(
+    r"(?<![^ \t\n\r\f\v()])-(?!(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![^ \t\n\r\f\v();?]))[^ \t\n\r\f\v();?]+"
+)
+"""A dash and a name without a blank between."""
 _COMMENT = re.compile(r";[^\n\r]*")
 
 
@@ -110,6 +114,9 @@ class Source:
         is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
         matches = itertools.islice(_LEXEME.finditer(text.lower() if is_plain else text), MOST_WORDS + 1)
         tokens = [_token((match[0], match.start())) for match in matches]
+        if (dashed := _DASHED_NAME.search(text)) is not None:
+            reason = f"'{dashed[0][:LONGEST_WORD]}' is no name; a type is written '- {dashed[0][1:LONGEST_WORD]}'"
+            raise self.error(Token(dashed[0], dashed.start()), reason)
         if len(tokens) > MOST_WORDS:
             raise self.error(tokens[-1], f"the text has more than {MOST_WORDS:,} words; that is too much to read")
         if not is_plain or max(map(len, map(itemgetter(0), tokens)), default=0) > LONGEST_WORD:
