@@ -39,12 +39,14 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
         candidates: the names that would have been accepted.
 
     Returns:
-        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case ignored. Names of more
-        than 200 characters are near to none, as comparing takes time that grows with the square of the length.
+        The nearest candidate with a similarity of at least 0.5 (ratio of matching blocks), case ignored, other than the
+        name itself. Names of more than 200 characters are near to none, as comparing takes time that grows with the
+        square of the length.
     """
     if len(name) > _LONGEST_NAME:
         return None
-    by_lower = {candidate.lower(): candidate for candidate in candidates if len(candidate) <= _LONGEST_NAME}
+    others = (candidate for candidate in candidates if candidate != name and len(candidate) <= _LONGEST_NAME)
+    by_lower = {candidate.lower(): candidate for candidate in others}
     found = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.5)
     return by_lower[found[0]] if found else None
 

@@ -1,6 +1,7 @@
 """Numbers near the ends of the range of floats: files are read or refused, without a warning.
 
-Every number of a file is replaced in turn, then all of them. No number of a scene is infinite. Warnings are errors here.
+Every number of a file is replaced in turn, then all of them. No number of a scene is infinite. Warnings are
+errors.
 """
 
 from __future__ import annotations

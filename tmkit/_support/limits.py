@@ -112,6 +112,10 @@ class IncludeStack:
             self.open.pop()
 
 
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+"""What may stand in place of a file."""
+
+
 def file_signature(path: str) -> Signature:
     """Return what changes with a file; the time of the inode does even if that of the content is set back."""
     try:
@@ -131,6 +135,15 @@ def is_file(path: Path) -> bool:
     """Return whether there is a file at a path, which counts as seen."""
     see(path)
     return os.path.isfile(path)
+
+
+def other_kind(path: Path) -> str | None:
+    """Return what stands at a path in place of a regular file, as ``"a folder"``; ``None`` for a file or nothing."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:

@@ -194,10 +194,12 @@ def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict
     size = sum(file.stat().st_size for file in files)
     if size > max_bytes:
         raise FileFormatError.at(path, f"is too large: {size:,} bytes, expected at most {max_bytes:,}")
+    metadata = path / METADATA
+    if path.is_dir() and not metadata.exists():
+        raise FileFormatError.at(path, "is a folder without metadata.yaml, expected a bag")
     with _reading(path):
         check_files(path, files, is_info=is_info)
-    metadata = path / METADATA
-    if not path.is_dir() or not metadata.exists():
+    if not path.is_dir():
         return {}
     with _reading(metadata):
         from ruamel.yaml import YAML

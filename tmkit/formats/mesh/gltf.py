@@ -115,12 +115,17 @@ class Document:
             inner = {child for node in nodes for child in node.get("children", ())}
             roots = [number for number in range(len(nodes)) if number not in inner]
         waiting: list[tuple[int, int | None]] = [(root, None) for root in reversed(roots)]
-        seen: set[int] = set()
+        parents: dict[int, int | None] = {}
         while waiting:
             number, above = waiting.pop()
-            if number in seen:
-                raise ValueError(f"node {number} has several parents")
-            seen.add(number)
+            if number in parents:
+                around = [above]
+                while around[-1] not in (None, number):
+                    around.append(parents[around[-1]])
+                if around[-1] is None:
+                    raise ValueError(f"node {number} has several parents")
+                raise ValueError(f"nodes are below themselves: {' -> '.join(map(str, [*around[::-1], number]))}")
+            parents[number] = above
             node = nodes[self._index(number, nodes)]
             yield number, above, node
             waiting.extend((child, number) for child in reversed(node.get("children", ())))

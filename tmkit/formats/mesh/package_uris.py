@@ -28,7 +28,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tmkit._support.data import data_roots, resolve_name
-from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, see
+from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, other_kind, see
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 
@@ -184,6 +184,8 @@ class PackageResolver:
             path = found
         if not uri or not is_file(path):
             # of other folders nothing is told
+            if uri and self._may_read(path, folder) and (kind := other_kind(path)) is not None:
+                raise place.error(f"'{uri}' is {kind}, expected a file (looked for {self._told(path)})")
             hint = _hint(self._told(path)) if self._may_read(path, folder) else ""
             raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
         if not self._may_read(path, folder):
@@ -275,6 +277,7 @@ class PackageResolver:
         if name == ".." or _climbs(rest):
             raise place.error(f"'{uri}' climbs out of its package")
         looked: list[Path] = []
+        kind: str | None = None
         for root in self._roots(name):
             if is_file(root / rest):
                 return root / rest
@@ -289,6 +292,7 @@ class PackageResolver:
                 if is_own or self._may_read(root / rest, folder):
                     return root / rest
                 outside = outside or root / rest
+            kind = kind or (other_kind(root / rest) if self._may_read(root / rest, folder) else None)
             looked.append(root)
         for root in looked:
             see(root)
@@ -298,6 +302,8 @@ class PackageResolver:
             return moved
         if outside is not None:
             raise self._outside(uri, outside, folder, place)
+        if kind is not None:
+            raise place.error(f"'{uri}' is {kind}, expected a file")
         raise place.error(f"there is no file '{uri}'; {_searched(name, rest, looked)}")
 
     def _nearby(self, rest: str, folder: Path) -> Path | None:

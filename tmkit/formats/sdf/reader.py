@@ -234,6 +234,8 @@ class _Reader:
                 known = f"{did_you_mean(kind, TYPES)} (known: {', '.join(sorted(TYPES))})"
                 raise part.place.error(f"the joint '{name}' has the unknown type '{kind}'{known}")
             parent, child = (context.named(part.needed(tag).text("value")) for tag in ("parent", "child"))
+            if parent == child:
+                raise part.place.error(f"the joint '{name}' has '{child}' as its parent and its child")
             node.attached_to = default = child
             kind = "fixed" if context.static else kind
             self.joints.append(SdfJoint(node, kind, parent, context.home, context.version < (1, 5)))

@@ -106,6 +106,8 @@ def _edges(robot: XmlElement, links: Mapping[str, XmlElement]) -> list[_Edge]:
                 raise end.place.error(f"the joint '{name}' names the unknown link '{link}'{did_you_mean(link, links)}")
             ends.append(link)
         edge = _Edge(element, name, ends[0], ends[1])
+        if edge.parent == edge.child:
+            raise element.place.error(f"the joint '{name}' has the link '{edge.child}' as its parent and its child")
         if edge.child == "world":
             reason = f"the joint '{name}' has the child link 'world', which is the root of every scene; rename the link"
             raise element.place.error(reason)
@@ -124,10 +126,6 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
     """Return the link that no joint moves, the only one."""
     above = {edge.child: edge for edge in edges}
     roots = [name for name in links if name not in above]
-    if len(roots) > 1:
-        names = ", ".join(f"'{name}'" for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
-        reason = f"the robot has {len(roots)} root links ({names}), expected one that is the ancestor of all others"
-        raise links[roots[1]].place.error(reason)
     reached = set(roots)
     for name in links:
         path, last = {name: None}, name  # a dictionary, since it is a set in order
@@ -140,6 +138,10 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
                 raise edge.element.place.error(f"the links form a cycle, each the child of the next: {around}")
             path[last] = None
         reached.update(path)
+    if len(roots) > 1:
+        names = ", ".join(f"'{name}'" for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
+        reason = f"the robot has {len(roots)} root links ({names}), expected one that is the ancestor of all others"
+        raise links[roots[1]].place.error(reason)
     return roots[0]
 
 

@@ -389,7 +389,9 @@ class _Reader(StageValues):
         grow(self.world, bodies, still, self.joints)
         moved: dict[_Frame, _Joint] = {}
         for joint in self.joints:
-            if joint.above is None:
+            if joint.top is joint.bottom:
+                self.note(self.place(joint.prim), f"the joint joins '{joint.top.name}' to itself, and is omitted")
+            elif joint.above is None:
                 self.note(self.place(joint.prim), "the joint closes a loop, and is omitted")
             else:
                 moved[joint.top if joint.is_turned else joint.bottom] = joint
