@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from support.panda_srdf import PANDA_SRDF, READY
 
+import tmkit as tk
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
-from tmkit.formats.srdf import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup
+from tmkit.formats.srdf import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup, read_srdf
 from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph
 from tmkit.robots import Manipulator, find_manipulator, load_manipulator, manipulator_from_srdf
 from tmkit.robots.srdf_arms import arm_groups
@@ -313,3 +314,39 @@ def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixtu
     assert suction(semantics, two_arms().set_joint("left_wrist", half)).ready["left_2"] == 0.5
     half = Revolute((0, 1, 0), lower=-math.inf, upper=-0.5, velocity=1.0, name="left_2")
     assert suction(semantics, two_arms().set_joint("left_wrist", half)).ready["left_2"] == -0.5
+
+
+# --- passive joints ---------------------------------------------------------------------------------------------------
+
+FINGER = '<passive_joint name="panda_finger_joint2"/>'
+
+
+def test_a_passive_joint_is_none_of_the_arms(tmp_path: Path, scene: SceneGraph) -> None:
+    """The others are its joints, and a plan leaves the passive one where it is; the ready state may name it."""
+    path = changed(tmp_path, FINGER, f'{FINGER}<passive_joint name="panda_joint3"/>')
+    arm = manipulator_from_srdf(path, scene, group="arm")
+    assert arm.joints == tuple(f"panda_joint{number}" for number in (1, 2, 4, 5, 6, 7))
+    assert set(arm.ready) == set(arm.joints)
+    world = load_scene("panda_table", "blocks1")
+    plan = tk.plan(world, goal="(holding a)", robot=manipulator_from_srdf(path, world, group="arm"), seed=0).plan
+    assert plan is not None
+    passive = world.joint_names.index("panda_joint3")
+    for step in plan.steps:
+        assert step.q[passive] == plan.q[passive]
+        assert all("panda_joint3" not in segment.joint_names for segment in step.segments)
+
+
+def test_a_passive_joint_before_the_hand_is_refused(tmp_path: Path, scene: SceneGraph) -> None:
+    """What no motor holds cannot carry a hand, and the message says which joint it is."""
+    path = changed(tmp_path, FINGER, f'{FINGER}<passive_joint name="panda_joint7"/>')
+    with pytest.raises(RobotError, match=r"is not rigidly joined to .*: the joint 'panda_joint7' is passive"):
+        manipulator_from_srdf(path, scene, group="arm")
+
+
+def test_an_arm_of_passive_joints_is_none(tmp_path: Path, scene: SceneGraph) -> None:
+    """Neither by name nor among the groups that may be arms."""
+    passive = "".join(f'<passive_joint name="panda_joint{number}"/>' for number in range(1, 8))
+    path = changed(tmp_path, FINGER, passive)
+    with pytest.raises(RobotError, match="the group 'arm' has no joint that moves and is not passive"):
+        manipulator_from_srdf(path, scene, group="arm")
+    assert "arm" not in arm_groups(read_srdf(path), scene)

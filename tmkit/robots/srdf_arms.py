@@ -22,6 +22,7 @@ import logging
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -77,7 +78,7 @@ def manipulator_from_srdf(
     if gripper not in (None, "parallel", "suction"):
         raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
     group = group if group is not None else _only_arm(semantics, scene, end_effector)
-    members = group_members(semantics, scene, group=group)
+    members = _actuated(semantics, group_members(semantics, scene, group=group))
     joints = _path(semantics, scene, group, members)
     effector = _end_effector_of(semantics, scene, group=group, joints=joints, wanted=end_effector)
     if hand is None and effector is not None and _is_hand(semantics, scene, effector=effector, joints=joints):
@@ -106,12 +107,18 @@ def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
     found = []
     for name in semantics.group_names:
         try:
-            joints = group_members(semantics, scene, group=name).joints
+            joints = _actuated(semantics, group_members(semantics, scene, group=name)).joints
         except FileFormatError:
             continue
         if len(joints) >= 2 and _strays(scene, joints) is None:
             found.append(name)
     return tuple(found)
+
+
+def _actuated(semantics: RobotSemantics, members: GroupMembers) -> GroupMembers:
+    """Return the members of a group without its passive joints, which no plan moves, as in MoveIt's trajectories."""
+    joints = tuple(joint for joint in members.joints if joint not in semantics.passive_joints)
+    return replace(members, joints=joints)
 
 
 def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | None) -> str:
@@ -152,7 +159,8 @@ def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: Gro
     place, source = semantics.group(group).place, semantics.source
     if not members.joints:
         if not members.unnamed:
-            raise refused(place, source, f"the group '{group}' has no joint that moves")
+            passive = " and is not passive" if semantics.passive_joints else ""
+            raise refused(place, source, f"the group '{group}' has no joint that moves{passive}")
         hint = did_you_mean(members.unnamed[0], scene.joint_names)
         reason = f"the group '{group}' has no movable joint in this scene, which has no '{members.unnamed[0]}'"
         raise refused(place, source, reason + hint)
@@ -195,6 +203,11 @@ def _tip(
             return effector.parent_link
         if effector.parent_link in scene:
             reason = f"'{effector.parent_link}', which is not rigidly joined to the arm's last frame '{last}'"
+            between = (
+                scene.joint(frame).name for frame in (effector.parent_link, *scene.ancestors(effector.parent_link))
+            )
+            passive = next((name for name in between if name in semantics.passive_joints), None)
+            reason += f": the joint '{passive}' is passive" if passive is not None else ""
         else:
             hint = did_you_mean(effector.parent_link, scene.frame_names)
             reason = f"'{effector.parent_link}', which the scene does not have{hint}"
@@ -316,8 +329,9 @@ def _hand_of(
     opened: str | None, closed: str | None,
 ) -> Hand:  # fmt: skip
     """Return the hand that a group is; with ``from_limits``, joint limits will do where no states say how it opens."""
-    members, place = group_members(semantics, scene, group=group), semantics.group(group).place
-    joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
+    members = _actuated(semantics, group_members(semantics, scene, group=group))
+    place = semantics.group(group).place
+    joints = tuple(joint for joint in members.joints if joint not in arm)
     fingers = finger_frames(scene, joints)
     if not joints:
         raise refused(place, semantics.source, f"the group '{group}' has no joints that could open and close a hand")
