@@ -89,7 +89,10 @@ def serve(
     import time
 
     from tmkit.world import LiveScene, WorldServer, load_transport, read_tokens
+    from tmkit.world.service.transports import require_port
 
+    if transport == "zenoh":
+        require_port(listen)
     if tokens is None and not _LOOPBACK.fullmatch(listen):
         reason = f"'{listen}' is open to other machines: --tokens FILE is needed"
         raise typer.BadParameter(reason, param_hint="--listen")

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.output import check_writable, write_text
-from tmkit.errors import MissingExtraError, OutputError, TmkitError
+from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, TmkitError
 from tmkit.graph import SceneGraph, diff
 from tmkit.plans import Plan, PlanStep, Schedule, Segment, SegmentKind, TimedMotion, execute
 from tmkit.robots import Manipulator
@@ -44,6 +44,8 @@ _logger = logging.getLogger(__name__)
 
 RATE = 15.0  # samples a second; pages interpolate between them
 UNIT = 1e-6  # metres, seconds, components of quaternions
+_GREATEST_PORT = 65535
+"""Greatest number of a port."""
 _HAND_SECONDS = 0.4  # in which fingers are shown to close or open
 _PAUSE_SECONDS = 0.25  # of an action without motion
 
@@ -321,9 +323,20 @@ def script_text() -> str:
 
 
 def start_server(host: str, port: int) -> viser.ViserServer:
-    """Start a server of viser at a port, 0 for any free one; OutputError where it is in use."""
+    """Start a server of viser.
+
+    Args:
+        host: the address to listen at.
+        port: the port, from 0 (any free one) to 65535.
+
+    Raises:
+        ConfigurationError: if the port is outside this range, or the host is no name.
+        OutputError: if the port is in use.
+    """
     import socket
 
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= _GREATEST_PORT:
+        raise ConfigurationError(f"port={port!r}: expected an integer from 0 (any free port) to {_GREATEST_PORT}")
     try:
         import viser
     except ImportError as error:
@@ -335,6 +348,8 @@ def start_server(host: str, port: int) -> viser.ViserServer:
         except OSError as error:
             reason = f"the port {port} of {host} cannot be used ({error.strerror}); choose another with --port"
             raise OutputError(reason, path=f"{host}:{port}", reason=reason) from None
+        except (UnicodeError, ValueError, TypeError) as error:
+            raise ConfigurationError(f"host={host!r}: expected a name or address of this machine ({error})") from None
         port = probe.getsockname()[1]
     with _quiet():
         return viser.ViserServer(host=host, port=port, verbose=False)

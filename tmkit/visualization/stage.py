@@ -40,7 +40,8 @@ class Stage:
         port: the port; 0 for any free one.
 
     Raises:
-        OutputError: the port is in use.
+        ConfigurationError: if the port is outside 0 to 65535.
+        OutputError: if the port is in use.
         MissingExtraError: viser is not installed.
     """
 

@@ -128,7 +128,8 @@ class Viewer(Stage, Closing):
         port: the port; 0 for any free one.
 
     Raises:
-        OutputError: the port is in use.
+        ConfigurationError: if the port is outside 0 to 65535.
+        OutputError: if the port is in use.
         MissingExtraError: viser is not installed.
         ArgumentError: something else is to be shown.
     """
@@ -314,7 +315,8 @@ def show(
 
     Raises:
         MissingExtraError: viser is not installed.
-        OutputError: the port is in use.
+        ConfigurationError: if the port is outside 0 to 65535.
+        OutputError: if the port is in use.
         ArgumentError: something else is to be shown.
     """
     import webbrowser

@@ -9,6 +9,7 @@ takes an address, ``listen``, ``world`` and ``settings``, as :class:`~tmkit.worl
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -17,6 +18,10 @@ from typing import Any
 from tmkit.errors import ServiceError, UnknownNameError
 
 DEFAULT_ADDRESS = "tcp/127.0.0.1:7447"
+_PROTOCOLS = ("tcp", "tls", "udp", "quic", "ws")
+"""Protocols of zenoh whose addresses have a host and a port."""
+_GREATEST_PORT = 65535
+"""Greatest number of a port."""
 Reply = Callable[[bytes], None]
 Handler = Callable[[bytes, Reply], None]
 
@@ -75,6 +80,24 @@ class InProcessTransport(Transport):
     def close(self) -> None:
         """Hand on no more requests."""
         self._handler = None
+
+
+def require_port(address: str) -> None:
+    """Check the port of an address.
+
+    Args:
+        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Those of protocols without ports are accepted.
+
+    Raises:
+        ServiceError: if a protocol with ports has no port, or one outside 0 to 65535.
+    """
+    protocol, slash, rest = address.partition("/")
+    if slash and protocol not in _PROTOCOLS:
+        return
+    port = re.split("[?#]", rest)[0].rpartition(":")[2] if slash and ":" in rest else ""
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _GREATEST_PORT):
+        reason = f"'{address}': expected PROTOCOL/HOST:PORT, such as {DEFAULT_ADDRESS}"
+        raise ServiceError(f"{reason}, with a port from 0 to {_GREATEST_PORT}", kind="transport")
 
 
 def load_transport(

@@ -17,7 +17,7 @@ from typing import Any
 
 from tmkit.errors import ArgumentError, MissingExtraError, ServiceError
 from tmkit.world.service.connection_gate import ConnectionGate
-from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport
+from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport, require_port
 
 _logger = logging.getLogger(__name__)
 _TLS = "transport/link/tls/"
@@ -46,7 +46,7 @@ class ZenohTransport(Transport):
 
     Raises:
         ArgumentError: a world is named by other characters than letters, digits and ``_.-``; a refused setting.
-        ServiceError: the server cannot listen at the address.
+        ServiceError: if the address has no port from 0 to 65535, or the server cannot listen at it.
         MissingExtraError: the extra ``world`` is not installed.
     """
 
@@ -60,6 +60,7 @@ class ZenohTransport(Transport):
             raise MissingExtraError.of("the transport 'zenoh' needs", "world", "zenoh") from None
         if not _WORLD.fullmatch(world):
             raise ArgumentError(f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-")
+        require_port(address)
         self._zenoh, self._key, self._address = zenoh, f"tmkit/{world}", address
         self._gate: ConnectionGate | None = None
         self._tls = {path.removeprefix(_TLS): value for path, value in (settings or {}).items()}
