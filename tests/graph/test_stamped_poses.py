@@ -116,8 +116,10 @@ def test_outside_nothing_is_known(stamp: float, policy: str) -> None:
 def test_an_empty_history_knows_nothing() -> None:
     """An edge that keeps stamps, but has none yet, is not taken for one that stands still."""
     scene = tracked().set_stamped_poses("cup", StampedPoses(capacity=4))
-    with pytest.raises(StampError, match="frame 'cup' has no stamped pose yet"):
+    with pytest.raises(StampError, match="frame 'cup' has no stamped pose yet, so none at 0 s is known"):
         scene.pose("cup", relative_to="world", stamp=0.0)
+    with pytest.raises(StampError, match="^frame 'cup' has no stamped pose yet$"):  # as the latest of none
+        scene.pose("cup", relative_to="world", stamp=-math.inf)
     assert scene.set_stamped_poses("cup", None).pose("cup", relative_to="table", stamp=0.0) == scene.local_pose("cup")
 
 

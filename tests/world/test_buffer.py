@@ -518,6 +518,9 @@ def test_a_stamp_far_in_the_future_blocks_a_frame_until_it_is_cleared() -> None:
     assert buffer.set_transform(stamped(5000.0))
     assert not buffer.set_transform(stamped(100.0))
     buffer.clear()
+    with pytest.raises(ExtrapolationException) as caught:
+        buffer.lookup_transform("a", "b")
+    assert "inf" not in str(caught.value)
     assert buffer.set_transform(stamped(100.0))
 
 

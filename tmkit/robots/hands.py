@@ -95,6 +95,20 @@ def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str
     return float(CollisionWorld(scene, movable=movable, pair_margins=others).distance(q))
 
 
+def reason_without_distance(scene: SceneGraph, frame_a: str, frame_b: str) -> str:
+    """Return why the distance of two frames is infinite.
+
+    Args:
+        scene: the scene.
+        frame_a: one frame.
+        frame_b: the other.
+    """
+    bare = [name for name in (frame_a, frame_b) if not any(part.collision for part in scene.shapes(name))]
+    if not bare:
+        return f"'{frame_a}' and '{frame_b}' move as one body, which has no distance to itself"
+    return f"{' and '.join(repr(name) for name in bare)} {'has' if len(bare) == 1 else 'have'} no collision shape"
+
+
 def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequence[str]) -> float:
     """Return the metres between the fingers, rounded to 0.1 mm, ``inf`` if fewer than two; other joints at 0."""
     q = scene.configuration(values)

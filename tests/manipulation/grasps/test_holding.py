@@ -24,7 +24,10 @@ from tmkit.manipulation.grasps.holding import (
     torsion_arm,
     vacuum_overload,
 )
+from tmkit.manipulation.grasps.sampling import grip_faults
 from tmkit.plans import Plan
+from tmkit.robots import find_manipulators
+from tmkit.robots.hands import reason_without_distance
 from tmkit.simulation import PhysicsSettings
 from tmkit.spatial import Pose
 
@@ -134,3 +137,50 @@ def test_light_things_are_taken_as_ever() -> None:
     """Where every grasp bears the weight, from above comes first."""
     plan = checked(plan_problem("rearrangement", "swap", scene="rearrange_swap"))
     assert plan.steps[0].choice.startswith("grasp from +z")
+
+
+# --- no grip at all ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suction", [False, True])
+def test_without_friction_nothing_is_held_and_nothing_is_too_heavy(suction: bool) -> None:
+    """The reason is the friction, for fingers and for cups, also for an object of a gram."""
+    found = replace(load((0.0, 0.0, 0.0), suction=suction, rim=0.02 if suction else 0.0), friction=0.0, mass=1e-3)
+    assert found.overweight is None
+    assert found.without_grip == f"its friction with {'the cup' if suction else 'the fingers'} is 0"
+    assert found.share(np.array([1.0, 0.0, 0.0]))[0] == math.inf
+    assert found.largest_share() == math.inf
+
+
+def test_the_check_of_a_plan_names_the_friction() -> None:
+    """A plan whose object has become smooth fails its check, and no message calls it heavy."""
+    scene = tk.load_scene("panda_table", "blocks1")
+    plan = checked(tk.plan(scene, goal="(holding a)"))
+
+    def smooth(version: SceneGraph) -> SceneGraph:
+        return version.set_shapes(
+            "a", [AttachedShape(part.shape, part.pose, friction=0.0) for part in scene.shapes("a")]
+        )
+
+    steps = tuple(replace(step, scene=smooth(step.scene)) for step in plan.steps)
+    problems = tk.validate_plan(replace(plan, scene=smooth(plan.scene), steps=steps)).problems
+    assert any("'a' slips out of the hand: its friction with the fingers is 0" in problem for problem in problems)
+    assert not any("heavy" in problem for problem in problems)
+
+
+# --- no distance ------------------------------------------------------------------------------------------------------
+
+
+def test_a_distance_that_there_is_not_is_no_number_of_millimetres() -> None:
+    """Of frames without collision shapes, and of frames that move as one, the reason is named."""
+    scene = tk.load_scene("panda_table", "blocks1")
+    (panda,) = find_manipulators(("panda",), scene)
+    q = panda.ready_configuration(scene)
+    bare = scene.set_shapes("a", [])
+    for fault in grip_faults(bare, q, panda, object="a"):
+        assert fault == "'a' has no collision shape"
+    (link, *_) = panda.contact_links
+    assert reason_without_distance(bare.set_shapes(link, []), link, "a") == f"'{link}' and 'a' have no collision shape"
+    assert "move as one body" in reason_without_distance(scene, "table", "a")
+    assert grip_faults(bare, q, panda, object="a")
+    assert not any("inf" in fault for fault in grip_faults(scene, q, panda, object="a"))

@@ -14,6 +14,7 @@ Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a plan's checker repea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ from tmkit.motion.regions.solids import reach, solids_of
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
 from tmkit.robots import Manipulator, pair_distance
+from tmkit.robots.hands import reason_without_distance
 from tmkit.spatial import Pose
 
 _GAP = 1e-4  # metres between fingers and face when the push begins
@@ -108,6 +110,9 @@ class _Pushing:
     def _push(self, q_beside: Configuration) -> Refinement:
         scene, pieces, arm, object = self.scene, self.pieces, self.arm.manipulator, self.object
         gap = min(pair_distance(scene, q_beside, frame_a=link, frame_b=object) for link in arm.contact_links)
+        if math.isinf(gap):
+            reason = reason_without_distance(scene, arm.contact_links[0], object)
+            raise PieceFailedError("push", reason, kind=FailureKind.GRIP, q=q_beside)
         touching = pieces.shift(self.before, q_beside, (gap - _GAP) * self.ahead, what="approach")[-1]
         away = _ABOVE * _UP - _BEHIND * self.ahead
         coming = pieces.shift(self.before, touching, away, what="approach")
@@ -167,6 +172,8 @@ def push_faults(scene: SceneGraph, path: Configuration, arm: Manipulator, *, obj
         gap = pair_distance(scene, start, frame_a=link, frame_b=object)
         if pair_distance(moved, start, frame_a=link, frame_b=object) - gap < _PERPENDICULAR * _PROBE:
             faults.append(f"'{link}' does not push perpendicularly to a face of '{object}'")
+        elif math.isinf(gap):
+            faults.append(reason_without_distance(scene, link, object))
         elif gap > _TOUCHES:
             faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{object}', which all fingers should touch")
     beside = abs(dot(np.cross(_UP, ahead), first - centre))

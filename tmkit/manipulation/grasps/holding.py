@@ -71,7 +71,7 @@ def vacuum_overload(
     pressing = vacuum - pull
     if pressing <= 0.0:
         return max(pull / vacuum, math.nextafter(1.0, 2.0)) if vacuum else math.inf, f"it pulls with {pull:.0f} N"
-    shares = [(across / (friction * pressing) if across else 0.0, f"it shears with {across:.0f} N")]
+    shares = [(_ratio(across, friction * pressing), f"it shears with {across:.0f} N")]
     if radius > 0.0:
         shares.append((bending / (pressing * radius), f"it bends the cup with {bending:.2f} N m"))
     return max((pull / vacuum, f"it pulls with {pull:.0f} N"), *shares)
@@ -108,6 +108,16 @@ class Load:
         if manipulator.gripper_kind != "suction":
             friction = min(fingers, default=FINGER_FRICTION) * _friction(scene, frames, OBJECT_FRICTION)
         return cls(manipulator, inertia.mass, centre, friction, rim)
+
+    @property
+    def without_grip(self) -> str | None:
+        """Why the hand holds nothing of any mass, or None."""
+        if self.friction == 0.0:
+            grip = "the cup" if self.manipulator.gripper_kind == "suction" else "the fingers"
+            return f"its friction with {grip} is 0"
+        if self.manipulator.grip_force == 0.0:
+            return f"the grip force of arm '{self.manipulator.name}' is 0 N"
+        return None
 
     @property
     def weight(self) -> float:
@@ -147,7 +157,7 @@ class Load:
         if pressing <= 0.0:
             return math.inf
         bending = weight * norm(self.centre) / (pressing * self.rim) if self.rim > 0.0 else 0.0
-        return max(weight / self.manipulator.grip_force, weight / (self.friction * pressing), bending)
+        return max(weight / self.manipulator.grip_force, _ratio(weight, self.friction * pressing), bending)
 
     def _pinched(self, force: float, moment: float) -> tuple[float, str]:
         """Return the share of a force across the line between the fingers and a moment about it."""
@@ -156,6 +166,13 @@ class Load:
         if bears == 0.0:
             return math.inf, said
         return math.hypot(force / bears, moment / (bears * torsion_arm(PAD_RADIUS))), said
+
+
+def _ratio(load: float, capacity: float) -> float:
+    """Return the share of a capacity that a load is; infinite if the capacity is 0 and the load is not."""
+    if capacity > 0.0:
+        return load / capacity
+    return math.inf if load > 0.0 else 0.0
 
 
 def _friction(scene: SceneGraph, frames: Iterable[str], default: float) -> float:

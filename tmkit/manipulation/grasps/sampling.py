@@ -31,6 +31,7 @@ from tmkit.motion.masses import solid_centre
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator, pair_distance
+from tmkit.robots.hands import reason_without_distance
 from tmkit.spatial import Pose
 
 _RIM_POINTS = 8
@@ -107,7 +108,9 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
     faults: list[str] = []
     for link in manipulator.contact_links:
         gap = pair_distance(scene, q, frame_a=link, frame_b=object)
-        if gap > manipulator.contact_tolerance:
+        if math.isinf(gap):
+            faults.append(reason_without_distance(scene, link, object))
+        elif gap > manipulator.contact_tolerance:
             faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{object}'")
         elif gap < -manipulator.contact_tolerance:
             faults.append(f"'{link}' overlaps with '{object}' by {-gap * 1000:.1f} mm")
@@ -121,6 +124,8 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim)
     if load.overweight is not None:
         return f"'{object}' is too heavy: {load.overweight}"
+    if load.without_grip is not None and load.mass > 0.0:
+        return f"'{object}' slips out of the hand: {load.without_grip}"
     if load.largest_share() <= 1.0:
         return None
     rows = interpolated(path, _HOLD_RESOLUTION)

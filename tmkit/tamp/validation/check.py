@@ -40,6 +40,7 @@ from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, pair_distance
+from tmkit.robots.hands import reason_without_distance
 from tmkit.robots.mechanisms import held_by
 from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
@@ -375,7 +376,10 @@ class _Check:
             for fault in grip_faults(scene, q, arm, object=change.frame):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
-            self.problems.append(f"{where}: '{change.frame}' is let go {gap * 1000:.1f} mm off '{change.parent}'")
+            apart = f"{gap * 1000:.1f} mm off '{change.parent}'"
+            if math.isinf(gap):
+                apart = f"on '{change.parent}': {reason_without_distance(after, change.frame, change.parent)}"
+            self.problems.append(f"{where}: '{change.frame}' is let go {apart}")
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""

@@ -67,8 +67,10 @@ Error duplicate_stamp(double stamp, std::string_view frame) {
 }
 
 Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
-    if (bounds.count == 0)
+    if (bounds.count == 0 && std::isfinite(stamp))
         return refused(frame, stamp, "{} has no stamped pose yet, so none at {} is known", seconds(stamp));
+    if (bounds.count == 0)  // the latest of no stamps is infinite
+        return refused(frame, stamp, "{} has no stamped pose yet");
     return refused(frame, stamp, "{} has poses from {} to {}, so none at {} is known", seconds(bounds.oldest),
                    seconds(bounds.newest), seconds(stamp))
         .with({{"frame", frame}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
