@@ -15,6 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.content_equality import ContentEquality
 from tmkit._support.elementary import norms
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
@@ -91,10 +92,11 @@ class Reparenting:
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(ContentEquality):
     """One piece of a motion, in one version of the scene.
 
-    One arm acts; all others stand still, and hold what they hold.
+    One arm acts; all others stand still, and hold what they hold. Segments are equal if their contents are, paths bit
+    by bit.
 
     Attributes:
         kind: what the arm does.
@@ -143,8 +145,8 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class PlanStep:
-    """One action with its motion and the world it leads to.
+class PlanStep(ContentEquality):
+    """One action with its motion and the world it leads to; equal to another of the same content.
 
     Attributes:
         action: the ground action.
@@ -205,8 +207,11 @@ class PlannedMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(ContentEquality):
     """A task plan whose every step has a checked motion and the scene it leads to.
+
+    Plans are equal if their contents are: those that :func:`~tmkit.plans.save_plan` writes to the same bytes. So a plan
+    that is loaded equals the one that was saved. Equal plans have the same hash.
 
     Attributes:
         scene: the scene at the start.
@@ -243,8 +248,10 @@ class Plan:
     values: Mapping[Fact, float] = field(default_factory=dict)
     starts: tuple[float, ...] = ()
     joined: tuple[int, ...] = ()
-    _motions: dict[tuple[tuple[int, int], ...], PlannedMotion] = field(default_factory=dict, init=False, repr=False)
-    _misfits: list[str] = field(default_factory=list, init=False, repr=False)  # of the timing of its file
+    _motions: dict[tuple[tuple[int, int], ...], PlannedMotion] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)  # of its file's timing
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit._support.argument_errors import check_argument
+from tmkit._support.content_equality import ContentEquality
 from tmkit.errors import TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
@@ -33,7 +34,7 @@ _PDDL = ".pddl"
 
 
 @dataclass(frozen=True, eq=False)
-class PlanningProblem:
+class PlanningProblem(ContentEquality):
     """What to plan.
 
     Args:
@@ -52,7 +53,8 @@ class PlanningProblem:
         semantics: the domain semantics, if they are not in the file beside the PDDL: a built-in domain, a folder or a
             Python file; see :func:`tmkit.tamp.load_planning_domain`.
 
-    Attributes are the arguments; ``q`` is a read-only array or None, ``goal`` is a tuple.
+    Attributes are the arguments; ``q`` is a read-only array or None, ``goal`` is a tuple. Problems are equal if their
+    contents are.
 
     Raises:
         ArgumentError: an argument of another type.

@@ -53,7 +53,7 @@ class PlanStatistics(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class PlanResult(Result):
-    """The answer of the planner.
+    """The answer of the planner. A result has times, so it equals itself only; its plan is compared by content.
 
     Attributes:
         status: how planning ended.
