@@ -5,6 +5,7 @@ Each file includes the next ten times, so twelve files describe 10^11 models.
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,8 @@ import pytest
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError
 from tmkit.formats import load_scene
+from tmkit.formats.srdf import RobotSemantics, SrdfGroup, group_members
+from tmkit.graph import Continuous, SceneGraph
 
 FILES = 12
 COPIES = range(10)
@@ -129,3 +132,12 @@ def test_errors_of_imports_in_imports_are_listed(tmp_path: Path) -> None:
         (tmp_path / f"{name}.rsg").write_text(text, encoding="ascii")
     with pytest.raises(FileFormatError, match=r"(?s)bad\.rsg:2.*bad\.rsg:3.*bad\.rsg:2.*bad\.rsg:3"):
         load_scene(tmp_path / "main.rsg")
+
+
+def test_groups_of_an_srdf_that_contain_each_other_many_times() -> None:
+    """Each group is looked at once: forty groups that name the next twice would take years."""
+    names = [f"g{number}" for number in range(40)]
+    groups = [SrdfGroup(name, subgroups=(after, after)) for name, after in itertools.pairwise(names)]
+    semantics = RobotSemantics("r", (*groups, SrdfGroup(names[-1], links=("a",))))
+    scene = SceneGraph().add_frame("a", "world", joint=Continuous([0, 0, 1], name="turn"))
+    assert group_members(semantics, scene, group="g0").joints == ("turn",)

@@ -305,7 +305,12 @@ def group_members(semantics: RobotSemantics, scene: SceneGraph, *, group: str) -
     )
 
 
-def _flattened(semantics: RobotSemantics, group: SrdfGroup, inside: tuple[str, ...] = ()) -> Iterable[SrdfGroup]:
+def _flattened(
+    semantics: RobotSemantics, group: SrdfGroup, inside: tuple[str, ...] = (), done: set[str] | None = None
+) -> Iterable[SrdfGroup]:
+    """Yield a group and those that it contains, each once however often it is named."""
+    done = set() if done is None else done
+    done.add(group.name)
     yield group
     by_name = {other.name: other for other in semantics.groups}
     for name in group.subgroups:
@@ -314,7 +319,8 @@ def _flattened(semantics: RobotSemantics, group: SrdfGroup, inside: tuple[str, .
             raise refused(group.place, semantics.source, f"the group '{group.name}' contains no group '{name}'{hint}")
         if name in (*inside, group.name):
             raise refused(group.place, semantics.source, f"the group '{name}' contains itself")
-        yield from _flattened(semantics, by_name[name], (*inside, group.name))
+        if name not in done:
+            yield from _flattened(semantics, by_name[name], (*inside, group.name), done)
 
 
 def _known(link: str, scene: SceneGraph, group: SrdfGroup) -> str:
