@@ -118,7 +118,7 @@ def test_an_empty_history_knows_nothing() -> None:
     scene = tracked().set_stamped_poses("cup", StampedPoses(capacity=4))
     with pytest.raises(StampError, match="frame 'cup' has no stamped pose yet, so none at 0 s is known"):
         scene.pose("cup", relative_to="world", stamp=0.0)
-    with pytest.raises(StampError, match="^frame 'cup' has no stamped pose yet$"):  # as the latest of none
+    with pytest.raises(StampError, match=r"^frame 'cup' has no stamped pose yet$"):  # as the latest of none
         scene.pose("cup", relative_to="world", stamp=-math.inf)
     assert scene.set_stamped_poses("cup", None).pose("cup", relative_to="table", stamp=0.0) == scene.local_pose("cup")
 
