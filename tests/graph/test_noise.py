@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,12 +11,27 @@ from hypothesis import given, settings, strategies as st
 from support import noise_model as model
 from support.effort import scaled_examples
 
-from tmkit import Box, Fixed, Free, GaussianPose, Measurement, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
+from tmkit import (
+    Box,
+    Fixed,
+    Free,
+    GaussianPose,
+    Measurement,
+    Mimic,
+    NoiseSource,
+    Pose,
+    Prismatic,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+)
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
+from tmkit.estimation import pose_graph, solve_pose_graph, write_back
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     AttachedShape,
     EdgeNoise,
+    add_observation,
     collapse_fixed_frames,
     contributions,
     diff,
@@ -377,3 +393,83 @@ def test_exact_scenes_answer_exactly() -> None:
     assert np.linalg.matrix_rank(scene.gaussian_pose("b", relative_to="world").covariance) == 1
     assert scene.noise("b").sources[0].dimension == 1  # type: ignore[union-attr]
     assert scene.gaussian_pose("b", relative_to="b") == GaussianPose()
+
+
+def body_with_mount(covariance: np.ndarray | None) -> SceneGraph:
+    """Return a robot with a camera on one of its bodies, and a lens below it, exactly mounted."""
+    return (
+        SceneGraph()
+        .add_body("Robot")
+        .add_frame("robot", "world", pose=Pose([1, 0, 0]), body="Robot")
+        .add_frame("mount", "robot", pose=Pose([0, 0, 0.5]), body="Robot", covariance=covariance)
+        .add_frame("lens", "mount", pose=Pose([0.1, 0, 0]), body="Robot")
+    )
+
+
+def set_in_scene(scene: SceneGraph, frame: str, pose: Pose) -> SceneGraph:
+    """Set the pose of an edge in a scene."""
+    return scene.set_pose(frame, pose)
+
+
+def reparent_in_scene(scene: SceneGraph, frame: str, pose: Pose) -> SceneGraph:
+    """Set the pose of an edge by a move to the same parent."""
+    return scene.reparent(frame, str(scene.parent(frame)), pose=pose, covariance=scene.edge_covariance(frame))
+
+
+def set_in_arrays(scene: SceneGraph, frame: str, pose: Pose) -> SceneGraph:
+    """Set the pose of an edge in arrays."""
+    arrays = SceneArrays(scene)
+    arrays.set_pose(frame, pose)
+    return arrays.freeze()
+
+
+@pytest.mark.parametrize("change", [set_in_scene, reparent_in_scene, set_in_arrays], ids=lambda one: one.__name__)
+def test_estimates_inside_a_body_may_change_and_exact_poses_may_not(change: Callable[..., SceneGraph]) -> None:
+    """Rule PE4 for edges with and without an error, in scenes and in arrays; all edits and measurements agree."""
+    small, other = 1e-4 * np.eye(6), Pose([0, 0.05, 0.5])
+    uncertain = body_with_mount(small)
+    changed = change(uncertain, "mount", other)
+    assert changed.local_pose("mount") == other
+    assert changed.pose("lens", relative_to="robot").is_close(other @ Pose([0.1, 0, 0]))
+    assert changed.body("lens") == "Robot"
+    for scene, frame in (
+        (body_with_mount(None), "mount"),
+        (uncertain, "lens"),
+        (uncertain.set_covariance("mount", None), "mount"),
+    ):
+        with pytest.raises(
+            SceneError, match=f"frames '{frame}' and '.*' are on one body, so the pose between them cannot change"
+        ):
+            change(scene, frame, Pose([0, 0.05, 0.5]))
+    seen = Measurement.of_pose("lens", Pose([1.1, 0.03, 0.5]), relative_to="world", covariance=small)
+    exact = body_with_mount(None)
+    assert exact.condition(seen) is exact
+    measured = uncertain.condition(seen)
+    assert measured.local_pose("mount").translation[1] == pytest.approx(0.015, rel=1e-2)
+    assert measured.local_pose("lens") == uncertain.local_pose("lens")
+    for before, after in ((uncertain, measured), (measured, uncertain), (uncertain, changed), (changed, uncertain)):
+        assert before.apply(diff(before, after)) == after
+    assert scene_from_dict(scene_to_dict(measured)).pose("lens", relative_to="world") == measured.pose(
+        "lens", relative_to="world"
+    )
+
+
+def test_an_exact_measurement_makes_an_estimate_inside_a_body_final() -> None:
+    """What was measured exactly has no covariance left, and cannot change any more; the difference goes both ways."""
+    uncertain = body_with_mount(np.diag([1e-4, 1e-4, 0, 0, 0, 0]))
+    seen = Measurement.of_position("mount", [1.01, 0.02, 0.5], relative_to="world", covariance=np.zeros((3, 3)))
+    final = uncertain.condition(seen)
+    np.testing.assert_allclose(final.local_pose("mount").translation, [0.01, 0.02, 0.5], atol=1e-12)
+    for before, after in ((uncertain, final), (final, uncertain)):
+        assert before.apply(diff(before, after)) == after
+    final = final.set_covariance("mount", None)
+    with pytest.raises(SceneError, match="are on one body"):
+        final.set_pose("mount", Pose())
+
+
+def test_a_pose_graph_corrects_estimates_inside_a_body() -> None:
+    """The solution is written back to an uncertain edge of a body."""
+    scene = body_with_mount(1e-4 * np.eye(6))
+    scene = add_observation(scene, "lens", Pose([1.1, 0.02, 0.5]), relative_to="world", covariance=1e-4 * np.eye(6))
+    solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
+    assert solved.local_pose("mount").translation[1] == pytest.approx(0.01, rel=1e-2)

@@ -32,6 +32,7 @@ public:
     JointType joint_type(Slot frame) const { return a_.type_[frame]; }
     bool is_stated(Slot frame) const { return a_.stated_.load(frame) != 0; }
     const Pose& pose(Slot frame) const { return a_.pose_[frame]; }
+    bool is_uncertain(Slot frame) const { return a_.noise_at(frame) != nullptr; }
     bool has_stamps(Slot frame) const { return a_.stamp_count_.load(frame) != none; }
     Slot leader(Slot frame) const { return a_.leader_[frame]; }
     const JointNumbers& joint_numbers(Slot frame) const { return a_.numbers_[frame]; }

@@ -2,12 +2,12 @@
 // records, and for its arrays, which mean them by slots. So both refuse the same, in the same words.
 //
 // A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and `no_body`, and of a frame
-// its parent, body, id, name, joint_type, is_stated, pose, has_stamps, leader (the frame whose joint its joint mimics),
-// joint_numbers, joint_name, twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
-// observation); find_top (the first topmost frame of a body for which a test holds), each_below (the subtree, parents
-// first), each_joint (by insertion), each_twist (frame and reference, ascending by ids), relative (a pose along fixed
-// edges), frame_with (an id) and body_name. Readers of arrays may see links of two states at once, so that every walk
-// ends after `most_steps`, and what it found is thrown away.
+// its parent, body, id, name, joint_type, is_stated, pose, is_uncertain, has_stamps, leader (the frame whose joint its
+// joint mimics), joint_numbers, joint_name, twist_reference (the body that its twist edge refers to), twist_vector and
+// waits (it is an observation); find_top (the first topmost frame of a body for which a test holds), each_below (the
+// subtree, parents first), each_joint (by insertion), each_twist (frame and reference, ascending by ids), relative (a
+// pose along fixed edges), frame_with (an id) and body_name. Readers of arrays may see links of two states at once, so
+// that every walk ends after `most_steps`, and what it found is thrown away.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +44,7 @@ public:
     JointType joint_type(Frame frame) const { return frame->joint_type; }
     bool is_stated(Frame frame) const { return frame->is_stated; }
     const Pose& pose(Frame frame) const { return frame->pose; }
+    bool is_uncertain(Frame frame) const { return static_cast<bool>(frame->noise); }
     bool has_stamps(Frame frame) const { return frame->details && frame->details->stamps; }
     Frame leader(Frame frame) const {
         const Joint* joint = frame->joint.get();
@@ -524,13 +525,15 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
     });
 }
 
-// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
+// Whether the moving frame hangs off its own body; then it must go on to do so, where it is. Where an edge has an
+// error, its pose is constant but not known exactly, and another estimate may take its place.
 bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose) {
     if (view.body(view.parent(moving)) != view.body(moving)) return false;
     if (view.body(parent) != view.body(moving))
         throw refusals::rule(
             "PE4", "frame '{}' is fixed on body '{}' and cannot leave it; reparent the topmost frame of the body",
             view.name(moving), view.body_name(view.body(moving)));
+    if (view.is_uncertain(moving)) return true;
     const auto [metres, radians] = view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
     if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
         throw refusals::moves_on_body(view.name(moving), view.name(parent));
@@ -560,7 +563,7 @@ Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) 
     require_in_range(pose, "the pose of a frame");
     if (before != parent) check_bodies_on_move(view, moving, parent, root);
     const bool stays = stays_on_body(view, moving, parent, pose);
-    if (stays && before == parent) return {.nothing = true};
+    if (stays && before == parent && !view.is_uncertain(moving)) return {.nothing = true};
     return {false, !stays && joins_parts(view, moving, parent, view.joint_type(moving)), before != parent && !stays};
 }
 
