@@ -404,6 +404,54 @@ class GaussianPose:
 
     __array_ufunc__: None = None
 
+class Retraction:
+    """
+    How an error moves a pose of some covariance.
+
+    It is ``Pose.exp(xi)`` if the orientation is known to 13 degrees. A turn about axes that are known less well is applied
+    last, in the axes of the child, so that it does not bend the shift: measurements then contain no information of what is
+    unknown in them.
+
+    Args:
+        covariance: (6, 6) of xi = [rho, theta], symmetric positive semi-definite.
+
+    Raises:
+        SceneError: as for :class:`GaussianPose`.
+    """
+
+    def __init__(self, covariance: numpy.typing.ArrayLike) -> None: ...
+
+    def pose(self, xi: numpy.typing.ArrayLike) -> Pose:
+        """
+        Return the pose to which the error xi = [rho, theta] moves the identity.
+
+        A pose T is moved to ``T @ retraction.pose(xi)``.
+
+        Raises:
+            SceneError: not six numbers, or non-finite numbers.
+        """
+
+    def jacobian(self, xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the right Jacobian (6, 6) at xi = [rho, theta], read-only.
+
+        To first order in d, ``pose(xi + d) = pose(xi) @ Pose.exp(jacobian(xi) @ d)``.
+
+        Raises:
+            SceneError: not six numbers, or non-finite numbers.
+        """
+
+    def residual(self, pose: Pose) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        Return the error (6,) that moves the identity to a pose, and its derivative (6, 6) by the pose's right error.
+
+        Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of those
+        at both signs.
+
+        Args:
+            pose: measured_from_predicted.
+        """
+
 def compose(poses: Iterable[GaussianPose | Pose], *, order: int = 1) -> GaussianPose:
     """
     Return the product of independent uncertain poses, from left to right.

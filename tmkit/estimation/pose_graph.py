@@ -35,7 +35,7 @@ from tmkit._core import NoiseSource, SceneGraph
 from tmkit._support.results import IteratedEstimate
 from tmkit.errors import MissingExtraError, SceneError
 from tmkit.graph import Observation, common_ancestor, observations, remove_observations
-from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian, swap_linear_angular
+from tmkit.spatial import GaussianPose, Pose, PoseMeasurement, adjoint, covariance_root, swap_linear_angular
 from tmkit.spatial.covariances import inverse_covariance, is_singular
 
 if TYPE_CHECKING:
@@ -234,8 +234,7 @@ def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose])
     for factor, weight in zip(graph.factors, weights, strict=True):
         ends = [Pose() if k == ROOT else poses[k] for k in (factor.first, factor.second)]
         between = ends[0].inverse() @ ends[1]
-        error = (factor.pose.mean.inverse() @ between).log()
-        jacobian = inverse_right_jacobian(error)
+        error, jacobian = PoseMeasurement(factor.pose).compared(between)
         parts = [(factor.first, -jacobian @ adjoint(between.inverse())), (factor.second, jacobian)]
         parts = [(6 * k, matrix) for k, matrix in parts if k != ROOT]
         for a, derivative in parts:

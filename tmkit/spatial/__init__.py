@@ -13,7 +13,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit._core import (
-        GaussianPose as GaussianPose, Pose as Pose, adjoint as adjoint, compose as compose,
+        GaussianPose as GaussianPose, Pose as Pose, Retraction as Retraction, adjoint as adjoint, compose as compose,
         compose_each as compose_each, exp_each as exp_each, inverse_left_jacobian as inverse_left_jacobian,
         inverse_right_jacobian as inverse_right_jacobian, left_jacobian as left_jacobian, log_each as log_each,
         right_jacobian as right_jacobian,

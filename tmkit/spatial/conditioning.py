@@ -27,7 +27,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import GaussianPose, Pose, inverse_right_jacobian, right_jacobian
+from tmkit._core import GaussianPose, Pose, Retraction
 from tmkit._support.results import IteratedEstimate
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance, covariance_root, whitened_rounding
@@ -82,9 +82,8 @@ class PoseMeasurement:
         return self.pose.covariance
 
     def compared(self, pose: Pose) -> tuple[Array, Array]:
-        """Return log(measured^-1 pose) (6,) and its derivative (6, 6), the inverse right Jacobian."""
-        error = (self.pose.mean.inverse() @ pose).log()
-        return error, inverse_right_jacobian(error)
+        """Return the error (6,) about the measured pose and its derivative (6, 6): see :class:`Retraction`."""
+        return Retraction(self.pose.covariance).residual(self.pose.mean.inverse() @ pose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,16 +294,17 @@ def condition(
         prior, root = JointGaussianPose.independent(links), _independent_root(links)
     if not len(prior) or max_iterations < 1:
         raise SceneError(f"conditioning takes at least one link and one turn, not {len(prior)} and {max_iterations}")
+    retractions = [Retraction(link.covariance) for link in prior.marginals()]
     noise, turn = np.linalg.eigh(measurement.noise)
     noise = np.maximum(noise, 0.0)  # checked to be a covariance: what is negative is rounding
     w, turns, converged, step = np.zeros(root.shape[1]), 0, False, 0.0
     sensitivity, seen = np.zeros((len(noise), root.shape[1])), np.zeros(len(noise))
     while turns < max_iterations and not converged:
         xi = root @ w
-        means = _moved(prior.means, xi)
+        means = _moved(prior.means, retractions, xi)
         whole, maps = chain_maps(means)
         error, derivative = measurement.compared(whole)
-        bends = [right_jacobian(xi[6 * i : 6 * i + 6]) for i in range(len(prior))]
+        bends = _bends(retractions, xi)
         by_error = np.hstack([derivative @ maps[:, 6 * i : 6 * i + 6] @ bend for i, bend in enumerate(bends)])
         sensitivity = turn.T @ by_error @ root
         seen = sensitivity @ w - turn.T @ error
@@ -316,23 +316,31 @@ def condition(
     _, spread, unmet = _updated(sensitivity, seen, noise)
     if unmet.size and converged:
         _refuse_contradiction(unmet, prior)
-    return _chain_result(prior, measurement, root @ w, root @ spread, w=w, turns=turns, converged=converged)
+    xi, spread = root @ w, root @ spread
+    bends = _bends(retractions, xi)
+    local = np.vstack([bend @ spread[6 * i : 6 * i + 6] for i, bend in enumerate(bends)])
+    links = joint_of_root(_moved(prior.means, retractions, xi), local)
+    return _chain_result(links, measurement, xi, spread, w=w, turns=turns, converged=converged)
 
 
 def _chain_result(
-    prior: JointGaussianPose, measurement: MeasurementModel, xi: Array, spread: Array, *, w: Array, turns: int,
+    links: JointGaussianPose,
+    measurement: MeasurementModel,
+    xi: Array,
+    spread: Array,
+    *,
+    w: Array,
+    turns: int,
     converged: bool,
-) -> ConditionedChain:  # fmt: skip
+) -> ConditionedChain:
     """Return the result: the spread is a root of the covariance at the former means."""
-    local = np.vstack([right_jacobian(xi[i : i + 6]) @ spread[i : i + 6] for i in range(0, len(xi), 6)])
-    means = _moved(prior.means, xi)
-    error, _ = measurement.compared(chain_maps(means)[0])
+    error, _ = measurement.compared(chain_maps(links.means)[0])
     inverse = np.linalg.pinv(measurement.noise, hermitian=True)
     covariance = spread @ spread.T
     for array in (xi, covariance):
         array.flags.writeable = False
     return ConditionedChain(
-        links=joint_of_root(means, local), correction=xi, correction_covariance=covariance, iterations=turns,
+        links=links, correction=xi, correction_covariance=covariance, iterations=turns,
         is_converged=converged, cost=0.5 * float(w @ w + error @ inverse @ error),
     )  # fmt: skip
 
@@ -348,8 +356,14 @@ def _independent_root(links: Sequence[GaussianPose]) -> Array:
     return whole
 
 
-def _moved(means: Sequence[Pose], xi: Array) -> list[Pose]:
-    return [mean @ Pose.exp(xi[6 * i : 6 * i + 6]) for i, mean in enumerate(means)]
+def _moved(means: Sequence[Pose], retractions: Sequence[Retraction], xi: Array) -> list[Pose]:
+    links = enumerate(zip(means, retractions, strict=True))
+    return [mean @ retraction.pose(xi[6 * i : 6 * i + 6]) for i, (mean, retraction) in links]
+
+
+def _bends(retractions: Sequence[Retraction], xi: Array) -> list[Array]:
+    """Return the derivatives of the links' poses by their errors, in the axes of their children."""
+    return [retraction.jacobian(xi[6 * i : 6 * i + 6]) for i, retraction in enumerate(retractions)]
 
 
 def _rounding(sensitivity: Array, noise: Array, poses: Sequence[Pose]) -> float:

@@ -23,7 +23,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
+from tmkit._core import GaussianPose, Pose
 from tmkit._support.results import GateStatus, IteratedEstimate, Result
 from tmkit.errors import SceneError
 from tmkit.spatial.conditioning import MeasurementModel, PoseMeasurement, condition
@@ -340,15 +340,14 @@ def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, toleran
     while steps < max_iterations and not converged:
         information, gradient = np.zeros((6, 6)), np.zeros(6)
         for estimate, weight in zip(estimates, weights, strict=True):
-            error = (estimate.mean.inverse() @ mean).log()
-            derivative = inverse_right_jacobian(error)
+            error, derivative = PoseMeasurement(estimate).compared(mean)
             information += derivative.T @ weight @ derivative
             gradient += derivative.T @ weight @ error
         step = -np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         mean = mean @ Pose.exp(step)
         steps, length = steps + 1, float(np.linalg.norm(step))
         converged = length <= tolerance or (length < _SHORT and _is_rounding(step, information, estimates))
-    errors = [(estimate.mean.inverse() @ mean).log() for estimate in estimates]
+    errors = [PoseMeasurement(estimate).compared(mean)[0] for estimate in estimates]
     cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
     return Fusion(GaussianPose(mean, inverse_covariance(information)), steps, converged, cost)
 

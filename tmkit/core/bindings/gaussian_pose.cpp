@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "state.hpp"
+#include "tmkit/retraction.hpp"
 
 namespace tmkit::bindings {
 
@@ -88,6 +89,61 @@ Raises:
     bind_value(cls, key, &text_of);
 }
 
+void bind_retraction(nb::module_& m) {
+    nb::class_<Retraction>(m, "Retraction", R"(How an error moves a pose of some covariance.
+
+It is ``Pose.exp(xi)`` if the orientation is known to 13 degrees. A turn about axes that are known less well is applied
+last, in the axes of the child, so that it does not bend the shift: measurements then contain no information of what is
+unknown in them.
+
+Args:
+    covariance: (6, 6) of xi = [rho, theta], symmetric positive semi-definite.
+
+Raises:
+    SceneError: as for :class:`GaussianPose`.)")
+        .def("__init__",
+             [](Retraction* self, const ArrayArgument& covariance) {
+        new (self) Retraction(read_covariance(covariance, "covariance"));
+    }, "covariance"_a)
+        .def("pose",
+             [](const Retraction& r, const ArrayArgument& xi) {
+        const Pose moved = r.pose(read_array<6>(xi, "xi"));
+        require_in_range(moved, "the moved pose");
+        return moved;
+    }, "xi"_a,
+             R"(Return the pose to which the error xi = [rho, theta] moves the identity.
+
+A pose T is moved to ``T @ retraction.pose(xi)``.
+
+Raises:
+    SceneError: not six numbers, or non-finite numbers.)")
+        .def("jacobian",
+             [](const Retraction& r, const ArrayArgument& xi) {
+        return make_square(r.jacobian(read_array<6>(xi, "xi")), 6);
+    }, "xi"_a,
+             R"(Return the right Jacobian (6, 6) at xi = [rho, theta], read-only.
+
+To first order in d, ``pose(xi + d) = pose(xi) @ Pose.exp(jacobian(xi) @ d)``.
+
+Raises:
+    SceneError: not six numbers, or non-finite numbers.)")
+        .def(
+            "residual",
+            [](const Retraction& r, const Pose& pose) {
+        const auto [error, derivative] = r.residual(pose);
+        require_in_range(error, "the error of a pose");
+        return nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray>(
+            nb::make_tuple(make_array(error).array, make_square(derivative, 6).array));
+    }, "pose"_a,
+            R"(Return the error (6,) that moves the identity to a pose, and its derivative (6, 6) by the pose's right error.
+
+Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of those
+at both signs.
+
+Args:
+    pose: measured_from_predicted.)");
+}
+
 }  // namespace
 
 void bind_gaussian_pose(nb::module_& m) {
@@ -107,6 +163,7 @@ Raises:
     SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
         -1e-9 of the greatest; the message names the eigenvalues.)");
     bind_gaussian_members(cls);
+    bind_retraction(m);
 
     bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); },
                "an uncertain pose", &make_gaussian);

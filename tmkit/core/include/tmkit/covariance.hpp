@@ -58,6 +58,7 @@ struct Covariance {
     // symmetric within 1e-9 of its largest entry, or has an eigenvalue below -1e-9 of the largest; all eigenvalues are
     // named then.
     static Covariance checked(const Matrix6& matrix, std::string_view what);
+    static Covariance of_blocks(const Matrix6& matrix);  // of one that was checked: the mean of it and its transpose
     static Covariance of_columns(std::span<const Vector6> columns);  // the sum of column column^T
 
     Matrix6 matrix() const;

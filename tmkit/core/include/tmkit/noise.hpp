@@ -113,6 +113,7 @@ private:
 // A measurement is a value z with noise of covariance R, and a function h of the pose X = reference_from_target:
 //
 //     pose       X itself, z = Z: the residual is log(Z^-1 X), R is in the tangent at Z               6 numbers
+//                (where R knows the orientation; see retraction.hpp)
 //     position   the origin of the target, or a point fixed in it, in the reference's axes; metres    3
 //     bearing    the direction to that point, a unit vector; residual in two axes across it, radians  2
 //     range      the distance to that point; metres                                                   1

@@ -97,18 +97,25 @@ Covariance Covariance::checked(const Matrix6& m, std::string_view what) {
     if (defect > tolerance * greatest)
         throw Error(ErrorKind::scene, "{} is not symmetric: two entries that should be equal differ by {}", name,
                     short_text(defect));
-    std::vector<double> even(36), values, vectors;
-    for (std::size_t i = 0; i < 6; ++i)
-        for (std::size_t j = 0; j < 6; ++j) even[6 * i + j] = i == j ? m[7 * i] : 0.5 * (m[6 * i + j] + m[6 * j + i]);
-    symmetric_eigen(even, 6, values, vectors);
+    const Covariance result = of_blocks(m);
+    const Matrix6 even = result.matrix();
+    std::vector<double> values, vectors;
+    symmetric_eigen({even.begin(), even.end()}, 6, values, vectors);
     if (values.front() < -tolerance * std::max(std::abs(values.front()), values.back()))
         throw Error(ErrorKind::scene, "{} is not positive semi-definite: its eigenvalues are {}", name, listed(values));
+    return result;
+}
+
+Covariance Covariance::of_blocks(const Matrix6& m) {
+    const auto even = [&m](std::size_t i, std::size_t j) {
+        return i == j ? m[7 * i] : 0.5 * (m[6 * i + j] + m[6 * j + i]);
+    };
     Covariance result;
     for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j) {
-            result.linear[3 * i + j] = even[6 * i + j];
-            result.cross[3 * i + j] = even[6 * i + 3 + j];
-            result.angular[3 * i + j] = even[6 * (3 + i) + 3 + j];
+            result.linear[3 * i + j] = even(i, j);
+            result.cross[3 * i + j] = even(i, 3 + j);
+            result.angular[3 * i + j] = even(3 + i, 3 + j);
         }
     return result;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tmkit/retraction.hpp"
 #include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
@@ -101,10 +102,11 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::v
     residual.assign(size(), 0.0);
     derivative.assign(6 * size(), 0.0);
     if (kind == Kind::pose) {
-        const Vector6 error = (pose.inverse() * x).log();
-        const Matrix6 jacobian = inverse_right_jacobian(error);
+        Matrix6 noise{};
+        std::copy(covariance.begin(), covariance.end(), noise.begin());
+        const auto [error, by_tangent] = Retraction(Covariance::of_blocks(noise)).residual(pose.inverse() * x);
         residual.assign(error.begin(), error.end());
-        derivative.assign(jacobian.begin(), jacobian.end());
+        derivative.assign(by_tangent.begin(), by_tangent.end());
         return;
     }
     // p(X exp(xi)) = R (point + theta x point + rho) + t: dp = R rho - R [point] theta.

@@ -15,6 +15,9 @@
 // G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is decomposed. A joint source of
 // more dimensions than the edges that use it have is made smaller by an LQ factorisation of their stacked maps.
 //
+// Where an orientation is known badly, another retraction takes the place of exp and its Jacobian that of Jr, since the
+// sources would seem to be known better than they are: see retraction.hpp.
+//
 // The error of a joint's edge stands behind the joint. Its correction is put before the joint such that it is right at
 // the configuration of the measurement; along the joint's own axis it is right at every one.
 //
@@ -26,6 +29,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tmkit/retraction.hpp"
 #include "tmkit/scene_edit.hpp"
 #include "uncertainty/noise_path.hpp"
 
@@ -73,6 +77,12 @@ struct Whitening {
         for (std::size_t i = 0; i < m; ++i)
             for (std::size_t j = 0; j < m; ++j)
                 s[i * m + j] = scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
+        // Eigenvectors of nearly equal eigenvalues are any, and would mix what is unknown with what is known.
+        if (by_cholesky(s, m)) {
+            for (std::size_t i = 0; i < m; ++i)
+                for (std::size_t k = 0; k <= i; ++k) matrix(i, k) /= divisor(k);
+            return;
+        }
         symmetric_eigen(s, m, values, vectors);
         std::size_t null = 0;
         while (null < m && !(values[null] > no_information * values[m - 1] && values[null] > 0.0)) ++null;
@@ -200,6 +210,7 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
         double sign;
         Pose here;  // common_from_child
         Vector6 xi;
+        Retraction retraction;
     };
     std::vector<Edge> edges;
     Pose target, reference;
@@ -208,8 +219,9 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
         pose = pose * path.pose_of(edge);
         if (!edge.noise) return;
         const Vector6 xi = sources.error(*edge.noise, w);
-        if (xi != Vector6{}) pose = pose * Pose::exp(xi);
-        edges.push_back({edge.noise.get(), up ? -1.0 : 1.0, pose, xi});
+        const Retraction retraction(edge.noise->covariance);
+        if (xi != Vector6{}) pose = pose * retraction.pose(xi);
+        edges.push_back({edge.noise.get(), up ? -1.0 : 1.0, pose, xi, retraction});
     });
     double reach = 1.0 + norm(target.translation) + norm(reference.translation);
     for (const Edge& edge : edges) reach = std::max(reach, 1.0 + norm(edge.here.translation));
@@ -219,7 +231,7 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
     for (const Edge& edge : edges) {
         const Pose child_from_target = edge.here.inverse() * target;
         const bool at_mean = edge.xi == Vector6{};
-        const Matrix6 jacobian = at_mean ? Matrix6{} : right_jacobian(edge.xi);
+        const Matrix6 jacobian = at_mean ? Matrix6{} : edge.retraction.jacobian(edge.xi);
         sources.for_each_column(*edge.noise, [&](std::size_t source, const Vector6& column) {
             const Vector6 moved = carried_down(at_mean ? column : times(jacobian, column), child_from_target);
             for (std::size_t i = 0; i < derivative.rows; ++i)
@@ -338,6 +350,7 @@ struct Change {
     bool of_twist;
     Vector6 xi;
     Matrix6 jacobian;
+    Pose shift;
 };
 
 // J L = J - (J G^T) C G for the maps J of an edge, of which few columns are not zero; empty when it uses no source.
@@ -372,17 +385,15 @@ Ref<const EdgeNoise> posterior_noise(const Change& change, const Ref<const Noise
     return sum.edge();
 }
 
-// The edge's pose before its joint, with the error behind it moved by xi: A M exp(xi) = (A M exp(xi) M^-1) M.
-Pose posterior_pose(const SceneGraph& scene, const FrameRecord& edge, const Vector6& xi, const double* q) {
-    if (xi == Vector6{}) return edge.pose;
-    Pose shift = Pose::exp(xi);
+// The edge's pose before its joint, with the frame behind it shifted: A M S = (A M S M^-1) M.
+Pose posterior_pose(const SceneGraph& scene, const FrameRecord& edge, Pose shift, const double* q) {
+    if (shift == Pose{}) return edge.pose;
     if (edge.joint) {
         const Pose motion = joint_motion(edge.joint_type, edge.joint->axis, scene.joint_value(edge, q));
         shift = motion * shift * motion.inverse();
     }
-    const Pose pose = shift == Pose{} ? edge.pose : edge.pose * shift;
+    const Pose pose = edge.pose * shift;
     require_in_range(pose, "the pose of a frame");
-    require_in_range(xi, "the correction of an edge");
     return pose;
 }
 
@@ -412,9 +423,10 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
         std::vector<Vector6> map = posterior_map(*noise, sources, found);
         if (map.empty()) return;
         const Vector6 xi = sources.error(*noise, found.w);
-        const Matrix6 jacobian = right_jacobian(of_twist ? Vector6{} : xi);  // a twist is a vector already
+        const Retraction retraction(noise->covariance);
+        const Matrix6 jacobian = retraction.jacobian(of_twist ? Vector6{} : xi);  // a twist is a vector already
         for (Vector6& column : map) column = times(jacobian, column);
-        changes.push_back({id, noise, of_twist, xi, jacobian});
+        changes.push_back({id, noise, of_twist, xi, jacobian, of_twist ? Pose{} : retraction.pose(xi)});
         maps.push_back(std::move(map));
     };
     scene_.noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& noise) { change(id, noise.get(), false); });
@@ -429,7 +441,7 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     for (std::size_t e = 0; e < changes.size(); ++e) {
         Ref<const EdgeNoise> noise = posterior_noise(changes[e], joint, maps[e], sources);
         made.emplace_back(
-            changes[e].of_twist ? Pose{} : posterior_pose(scene_, record(changes[e].frame), changes[e].xi, q),
+            changes[e].of_twist ? Pose{} : posterior_pose(scene_, record(changes[e].frame), changes[e].shift, q),
             std::move(noise));
     }
     for (std::size_t e = 0; e < changes.size(); ++e) {
