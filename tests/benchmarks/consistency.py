@@ -1,0 +1,50 @@
+"""NEES and NIS of repeated measurements, by kind, prior, number of updates and iterations; by hand.
+
+``python tests/benchmarks/consistency.py --runs 1000`` prints one line a cell. All numbers are 1 for covariances that
+are right, and 1 +- 0.05 for so many runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support import consistency_runs as runs
+
+NUMBERS = {"bearing": 2, "range": 1, "position": 3, "position of a point": 3, "unknown orientation": 3,
+           "unknown yaw": 5, "unknown position": 3}  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--updates", type=int, nargs="+", default=[1, 10, 200])
+    parser.add_argument("--iterations", type=int, nargs="+", default=[1, 50])
+    parser.add_argument("--kinds", nargs="+", default=list(runs.KINDS))
+    parser.add_argument("--priors", nargs="+", default=list(runs.PRIORS))
+    given = parser.parse_args()
+    for kind in given.kinds:
+        for prior in given.priors:
+            for updates in given.updates:
+                for iterations in given.iterations:
+                    outcomes = [
+                        runs.run(kind, prior, updates=updates, max_iterations=iterations, seed=seed)
+                        for seed in range(given.runs)
+                    ]
+                    turn = runs.normalised_errors(outcomes, lambda one: one.orientation)
+                    whole = runs.normalised_errors(outcomes, lambda one: one.pose)
+                    innovations = np.mean([one.distances for one in outcomes]) / NUMBERS.get(kind, 6)
+                    deviation = np.sqrt(np.mean([np.trace(one.estimate.covariance[3:, 3:]) for one in outcomes]) / 3.0)
+                    cell = f"{kind:20} {prior:10} {updates:4} updates, {iterations:2} iterations"
+                    print(f"{cell}: NEES orientation {turn:.3f} pose {whole:.3f}, NIS {innovations:.3f}, "
+                          f"orientation {deviation:.4f} rad", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
