@@ -421,6 +421,10 @@ class Retraction:
 
     def __init__(self, covariance: numpy.typing.ArrayLike) -> None: ...
 
+    @property
+    def is_exponential(self) -> bool:
+        """Whether it is ``Pose.exp(xi)``."""
+
     def pose(self, xi: numpy.typing.ArrayLike) -> Pose:
         """
         Return the pose to which the error xi = [rho, theta] moves the identity.
@@ -443,10 +447,10 @@ class Retraction:
 
     def residual(self, pose: Pose) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
-        Return the error (6,) that moves the identity to a pose, and its derivative (6, 6) by the pose's right error.
+        Return the error (6,) that moves the identity to a pose; its derivative (6, 6) by the pose's right error.
 
-        Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of those
-        at both signs.
+        Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of
+        those at both signs.
 
         Args:
             pose: measured_from_predicted.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from support import consistency_runs as runs
 
 from tmkit import GaussianPose, Measurement, Pose, SceneGraph
-from tmkit.estimation import Fused, pose_graph, resolve_observations, solve_pose_graph
+from tmkit.estimation import Fused, pose_graph, resolve_observations, solve_pose_graph, solve_with_gtsam
 from tmkit.graph import add_fact, add_observation, innovation
 from tmkit.spatial import (
     JointGaussianPose,
@@ -203,6 +203,22 @@ def test_position_fixes_are_those_of_a_plain_kalman_filter() -> None:
         np.testing.assert_allclose(found.mean.translation, mean, atol=1e-8)
         turned = found.mean.rotation @ found.covariance[:3, :3] @ found.mean.rotation.T
         np.testing.assert_allclose(turned, covariance, rtol=1e-5, atol=1e-11)
+
+
+def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
+    """The factors of a pose graph that gtsam is given have the same minimum and covariances, also between frames."""
+    pytest.importorskip("gtsam")
+    random = np.random.default_rng(7)
+    truth = drawn_truth(random)
+    scene = observed(fixes(random, truth, 20)).add_frame("table", "world", pose=Pose([1, 1, 0]), covariance=WIDE)
+    seen = Pose([1.0, 1.1, 0.1]).inverse() @ truth
+    scene = add_observation(scene, "cup", seen, relative_to="table", covariance=np.diag([1e-4] * 3 + [1e-3, 1e-3, 1.0]))
+    graph = pose_graph(scene)
+    ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
+    for one, other in zip(ours.poses, theirs.poses, strict=True):
+        assert one.is_close(other, translation_tolerance=1e-6, rotation_tolerance=1e-6)
+    np.testing.assert_allclose(theirs.covariance, ours.covariance, rtol=1e-4, atol=1e-8)
+    assert theirs.cost == pytest.approx(ours.cost, rel=1e-6)
 
 
 def test_position_fixes_are_those_of_gtsam() -> None:

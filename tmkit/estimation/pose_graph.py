@@ -17,10 +17,11 @@ would be infinite. ``scene.condition`` takes both.
 
 Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
 
-gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
-root) and ``BetweenFactorPose3``, its poses the initial ``gtsam.Values``; variable k has the key k. gtsam's errors are
-on the right as ours, with the rotation first: covariances are turned by :func:`tmkit.spatial.swap_linear_angular` on
-the way out and back; ``solution_from_gtsam`` takes the values of other optimisers of gtsam's, too.
+gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to
+the root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known orientations, its poses the initial
+``gtsam.Values``; variable k has the key k. gtsam's errors are on the right as ours, with the rotation first:
+covariances are turned by :func:`tmkit.spatial.swap_linear_angular` on the way out and back; ``solution_from_gtsam``
+takes the values of other optimisers of gtsam's, too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tmkit._core import NoiseSource, SceneGraph
 from tmkit._support.results import IteratedEstimate
 from tmkit.errors import MissingExtraError, SceneError
 from tmkit.graph import Observation, common_ancestor, observations, remove_observations
-from tmkit.spatial import GaussianPose, Pose, PoseMeasurement, adjoint, covariance_root, swap_linear_angular
+from tmkit.spatial import GaussianPose, Pose, PoseMeasurement, Retraction, adjoint, covariance_root, swap_linear_angular
 from tmkit.spatial.covariances import inverse_covariance, is_singular
 
 if TYPE_CHECKING:
@@ -304,13 +305,35 @@ def to_gtsam_graph(graph: PoseGraph) -> tuple[Any, Any]:
             pose, covariance, first, second = inverse.mean, inverse.covariance, ROOT, first
         noise = gtsam.noiseModel.Gaussian.Covariance(swap_linear_angular(covariance))
         at = gtsam.Pose3(pose.as_matrix())
-        if first == ROOT:
+        if not Retraction(factor.pose.covariance).is_exponential:
+            factors.add(_gtsam_factor(factor))
+        elif first == ROOT:
             factors.add(gtsam.PriorFactorPose3(second, at, noise))
         else:
             factors.add(gtsam.BetweenFactorPose3(first, second, at, noise))
     for k, pose in enumerate(graph.poses):
         values.insert(k, gtsam.Pose3(pose.as_matrix()))
     return factors, values
+
+
+def _gtsam_factor(factor: PoseFactor) -> Any:
+    """Return a factor with the residual of a badly known orientation, which the factors of gtsam do not have."""
+    gtsam, measurement = _gtsam(), PoseMeasurement(factor.pose)
+    ends = (factor.first, factor.second)
+    keys = [key for key in ends if key != ROOT]
+
+    def error(_: Any, values: Any, jacobians: Any) -> Array:
+        first, second = (Pose() if key == ROOT else Pose.from_matrix(values.atPose3(key).matrix()) for key in ends)
+        between = first.inverse() @ second
+        residual, derivative = measurement.compared(between)
+        if jacobians is not None:
+            by_end = {factor.first: -derivative @ adjoint(between.inverse()), factor.second: derivative}
+            for place, key in enumerate(keys):
+                jacobians[place] = np.asfortranarray(swap_linear_angular(by_end[key]))
+        return np.r_[residual[3:], residual[:3]]
+
+    covariance = swap_linear_angular(factor.pose.covariance)
+    return gtsam.CustomFactor(gtsam.noiseModel.Gaussian.Covariance(covariance), keys, error)
 
 
 def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iterations: int = 0) -> PoseGraphSolution:

@@ -89,6 +89,19 @@ Raises:
     bind_value(cls, key, &text_of);
 }
 
+nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray> residual_of(const Retraction& retraction, const Pose& pose) {
+    const auto [error, derivative] = retraction.residual(pose);
+    require_in_range(error, "the error of a pose");
+    return nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray>(
+        nb::make_tuple(make_array(error).array, make_square(derivative, 6).array));
+}
+
+Pose pose_at(const Retraction& retraction, const ArrayArgument& xi) {
+    const Pose moved = retraction.pose(read_array<6>(xi, "xi"));
+    require_in_range(moved, "the moved pose");
+    return moved;
+}
+
 void bind_retraction(nb::module_& m) {
     nb::class_<Retraction>(m, "Retraction", R"(How an error moves a pose of some covariance.
 
@@ -105,12 +118,8 @@ Raises:
              [](Retraction* self, const ArrayArgument& covariance) {
         new (self) Retraction(read_covariance(covariance, "covariance"));
     }, "covariance"_a)
-        .def("pose",
-             [](const Retraction& r, const ArrayArgument& xi) {
-        const Pose moved = r.pose(read_array<6>(xi, "xi"));
-        require_in_range(moved, "the moved pose");
-        return moved;
-    }, "xi"_a,
+        .def_prop_ro("is_exponential", &Retraction::is_exponential, "Whether it is ``Pose.exp(xi)``.")
+        .def("pose", &pose_at, "xi"_a,
              R"(Return the pose to which the error xi = [rho, theta] moves the identity.
 
 A pose T is moved to ``T @ retraction.pose(xi)``.
@@ -128,17 +137,11 @@ To first order in d, ``pose(xi + d) = pose(xi) @ Pose.exp(jacobian(xi) @ d)``.
 Raises:
     SceneError: not six numbers, or non-finite numbers.)")
         .def(
-            "residual",
-            [](const Retraction& r, const Pose& pose) {
-        const auto [error, derivative] = r.residual(pose);
-        require_in_range(error, "the error of a pose");
-        return nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray>(
-            nb::make_tuple(make_array(error).array, make_square(derivative, 6).array));
-    }, "pose"_a,
-            R"(Return the error (6,) that moves the identity to a pose, and its derivative (6, 6) by the pose's right error.
+            "residual", &residual_of, "pose"_a,
+            R"(Return the error (6,) that moves the identity to a pose; its derivative (6, 6) by the pose's right error.
 
-Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of those
-at both signs.
+Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of
+those at both signs.
 
 Args:
     pose: measured_from_predicted.)");

@@ -42,6 +42,7 @@ class Retraction {
 public:
     explicit Retraction(const Covariance& covariance);
 
+    bool is_exponential() const { return !has_turn_; }
     // identity (+) xi
     Pose pose(const Vector6& xi) const;
     // (identity (+) (xi + d)) = (identity (+) xi) exp(J d) to first order in d.
