@@ -330,7 +330,7 @@ def _gtsam_factor(factor: PoseFactor) -> Any:
             by_end = {factor.first: -derivative @ adjoint(between.inverse()), factor.second: derivative}
             for place, key in enumerate(keys):
                 jacobians[place] = np.asfortranarray(swap_linear_angular(by_end[key]))
-        return np.r_[residual[3:], residual[:3]]
+        return np.concatenate([residual[3:], residual[:3]])
 
     covariance = swap_linear_angular(factor.pose.covariance)
     return gtsam.CustomFactor(gtsam.noiseModel.Gaussian.Covariance(covariance), keys, error)
