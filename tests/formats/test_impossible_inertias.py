@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tmkit.errors import FileFormatError, SceneError, TmkitError
 from tmkit.formats import load_scene, write_json_scene
 from tmkit.formats.rsg.writer import rsg_from_scene as write_rsg
 from tmkit.spatial import Pose
+from tmkit.store import Store
 
 _IMPOSSIBLE = {
     "triangle": np.diag([1.0, 1.0, 5.0]),
@@ -188,3 +190,17 @@ def test_a_moment_above_the_sum_of_the_others_is_impossible(size: float, share: 
     moments[2] = size
     matrix = turn @ np.diag(moments) @ turn.T
     tk.Inertia(1.0, matrix=(matrix + matrix.T) / 2)
+
+
+def test_what_earlier_versions_stored_is_read_as_it_is(tmp_path: Path) -> None:
+    """A pickle and a store may hold moments that the constructor rejects; negative ones are rejected everywhere."""
+    old = tk.Inertia.__new__(tk.Inertia)
+    old.__setstate__((1.0, np.zeros(3), np.diag([1.0, 1.0, 5.0])))
+    assert pickle.loads(pickle.dumps(old)) == old
+    scene = tk.SceneGraph().add_frame("a", "world").set_inertia("a", old)
+    with Store(tmp_path) as store:
+        store.put(scene)
+    with Store(tmp_path) as store:
+        assert store.get() == scene
+    with pytest.raises(SceneError, match="positive semi-definite"):
+        old.__setstate__((1.0, np.zeros(3), np.diag([1.0, -1.0, 5.0])))

@@ -245,7 +245,9 @@ def _frame_of(
         ]  # fmt: skip
     if record.inertia is not None:
         mass, center, matrix = record.inertia
-        more["inertia"] = graph.Inertia(mass, _numbers(center), matrix=_numbers(matrix, 3))
+        # The constructor rejects some inertias that earlier versions stored.
+        more["inertia"] = inertia = graph.Inertia.__new__(graph.Inertia)
+        inertia.__setstate__((mass, _numbers(center), _numbers(matrix, 3)))
     if record.attributes is not None:
         more["attributes"] = _attributes_of(record.attributes)
     if record.twist is not None:

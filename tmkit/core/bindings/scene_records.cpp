@@ -87,13 +87,24 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::opt
 
 namespace {
 
-Inertia make_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
+Inertia unchecked_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
     Inertia inertia{mass, read_vector3(center, "center"), {}};
     if (matrix) {
         const std::vector<double> v = read_shaped(*matrix, "matrix", 3, 3);
         std::copy(v.begin(), v.end(), inertia.matrix.begin());
     }
+    return inertia;
+}
+
+Inertia make_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
+    const Inertia inertia = unchecked_inertia(mass, center, matrix);
     inertia.check();
+    return inertia;
+}
+
+Inertia read_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
+    const Inertia inertia = unchecked_inertia(mass, center, matrix);
+    inertia.check_stored();
     return inertia;
 }
 
@@ -119,7 +130,7 @@ Raises:
     bind_value(cls, key, [](const Inertia& i) { return formatted("Inertia({}, {})", i.mass, i.center); });
     bind_state(cls, [](nb::handle self) {
         return nb::make_tuple(self.attr("mass"), self.attr("center"), self.attr("matrix"));
-    }, "an inertia", &make_inertia);
+    }, "an inertia", &read_inertia);
 }
 
 void bind_specification_properties(nb::class_<FrameSpecification>& cls) {

@@ -39,8 +39,11 @@ struct Inertia {
     Matrix3 matrix{};
 
     // Throws Error(scene) for a mass that is not positive and finite, or a matrix that is not symmetric positive
-    // semi-definite (within 1e-9 of its trace).
+    // semi-definite (within 1e-9 of its trace) or has a principal moment more than 1 % above the sum of the others.
     void check() const;
+    // The same without the last rule, which earlier versions did not have: what they stored is read as it is. The
+    // matrix is returned with numbers of the order of 1.
+    Matrix3 check_stored() const;
     // The same said in other axes, of a frame in which these axes stand at `frame_from_axes`.
     Inertia in_axes_of(const Pose& frame_from_axes) const;
     bool operator==(const Inertia&) const = default;

@@ -245,6 +245,10 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame, bool nest
 
 // --- records ---------------------------------------------------------------------------------------------------------
 
+static constexpr double inertia_slack = 1e-9;  // of the trace: rounding
+
+static double trace_of(const Matrix3& m) { return m[0] + m[4] + m[8]; }
+
 // By Sylvester's criterion: all principal minors, since semi-definite is enough. Numbers of the order of 1.
 static bool is_positive_semidefinite(const Matrix3& m, double slack) {
     const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
@@ -252,28 +256,35 @@ static bool is_positive_semidefinite(const Matrix3& m, double slack) {
     return std::min({m[0], m[4], m[8], xy, xz, yz, determinant}) >= -slack;
 }
 
-// Symmetric, with moments that some solid has: none negative, and none above the sum of the others. These are the
-// eigenvalues of the second moments of mass, trace / 2 - inertia, twice over; so rotation does not matter.
-static void require_possible(Matrix3 m) {
+// The matrix with numbers of the order of 1, symmetric and without negative moments.
+static Matrix3 scaled_semidefinite(Matrix3 m) {
     const double largest = std::abs(*std::ranges::max_element(m, {}, [](double value) { return std::abs(value); }));
-    if (largest == 0.0) return;
+    if (largest == 0.0) return m;
     for (double& value : m) value /= largest;
-    const double trace = m[0] + m[4] + m[8], slack = 1e-9 * std::abs(trace);
+    const double slack = inertia_slack * std::abs(trace_of(m));
     if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
         throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
     if (!is_positive_semidefinite(m, slack))
         throw Error(ErrorKind::scene,
                     "no solid has such an inertia: the inertia matrix must be positive semi-definite");
+    return m;
+}
+
+void Inertia::check() const {
+    const Matrix3 m = check_stored();
+    // No principal moment exceeds the sum of the others. The eigenvalues of the second moments of mass,
+    // trace / 2 - inertia, say so in any axes.
     constexpr double rounded = 0.0025;  // of the trace: files have numbers of few digits
+    const double trace = trace_of(m);
     Matrix3 second = m;
     for (double& value : second) value = -value;
     for (int k = 0; k < 3; ++k) second[4 * k] += (0.5 + rounded) * trace;
-    if (!is_positive_semidefinite(second, slack))
+    if (!is_positive_semidefinite(second, inertia_slack * trace))
         throw Error(ErrorKind::scene,
                     "no solid has such an inertia: its largest principal moment exceeds the sum of the other two");
 }
 
-void Inertia::check() const {
+Matrix3 Inertia::check_stored() const {
     if (!(mass > 0.0) || !std::isfinite(mass))
         throw Error(ErrorKind::scene,
                     "mass must be positive and finite, not {}; leave the inertia out for a body without mass", mass);
@@ -281,7 +292,7 @@ void Inertia::check() const {
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
     for (double value : matrix)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "inertia matrix must be finite");
-    require_possible(matrix);
+    return scaled_semidefinite(matrix);
 }
 
 Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {
