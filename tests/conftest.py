@@ -69,8 +69,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _no_temporary_file_stays(pytestconfig: pytest.Config) -> Iterator[None]:
     """Require that the tests of a module, and the programs that they start, leave no temporary file."""
     folder = pytestconfig.stash[_TEMPORARY][0]
+    before = {*os.listdir(folder)}
     yield
-    assert os.listdir(folder) == [], f"tests of this module left temporary files in {folder}"
+    assert {*os.listdir(folder)} == before, f"tests of this module left temporary files in {folder}"
 
 
 @pytest.fixture(scope="session", autouse=True)

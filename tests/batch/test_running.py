@@ -191,7 +191,18 @@ def test_workers_and_the_scheduler_may_die(tmp_path: Path) -> None:
 
     def start_worker() -> None:
         processes.append(
-            _dask("worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
+            _dask(
+                "worker",
+                "--scheduler-file",
+                str(file),
+                "--nthreads",
+                "1",
+                "--no-nanny",
+                "--death-timeout",
+                "60",
+                "--local-directory",
+                str(tmp_path),
+            )  # fmt: skip
         )
 
     address: list[str] = []

@@ -300,7 +300,7 @@ void SceneArrays::add_shape(std::string_view frame, const AttachedShape& shape) 
 void SceneArrays::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    if (inertia) inertia->check();
+    if (inertia) inertia->check_stored();
     const Slot body = body_[slot];
     inertia_frame_[body] = inertia ? slot : none;
     inertia_[body] = inertia.value_or(Inertia{});

@@ -273,7 +273,7 @@ void SceneEdit::set_joint(std::string_view frame, Joint joint) {
 
 void SceneEdit::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {
     const FrameRecord& on = record(frame);
-    if (inertia) inertia->check();
+    if (inertia) inertia->check_stored();
     const BodyRecord& old = body(on.body);
     const FrameId inertia_frame = inertia ? on.id : no_frame;
     const Inertia value = inertia.value_or(Inertia{});
