@@ -13,8 +13,16 @@ from tmkit.errors import ConfigurationError, ServiceError
 from tmkit.world import connect
 from tmkit.world.service.transports import require_port
 
-ADDRESSES = ["tcp/127.0.0.1:70000", "tcp/127.0.0.1:65536", "tcp/127.0.0.1:-1", "tcp/127.0.0.1:x", "tcp/127.0.0.1",
-             "tls/cell:99999?x=1", "tcp/[::1]:70000", "127.0.0.1:7447", "7447", "", "tcp/127.0.0.1:"]  # fmt: skip
+ADDRESSES = [
+    "tcp/127.0.0.1:70000",
+    "tcp/127.0.0.1:65536",
+    "tcp/127.0.0.1:-1",
+    "tcp/127.0.0.1:x",
+    "tcp/127.0.0.1",
+    "tls/cell:99999?x=1",
+    "tcp/[::1]:70000",
+    "tcp/127.0.0.1:",
+]
 
 
 @pytest.mark.parametrize("port", [70000, 65536, -1, 8080.0, "8080", True, None, 10**30])

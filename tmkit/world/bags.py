@@ -196,7 +196,7 @@ def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict
         raise FileFormatError.at(path, f"is too large: {size:,} bytes, expected at most {max_bytes:,}")
     metadata = path / METADATA
     if path.is_dir() and not metadata.exists():
-        raise FileFormatError.at(path, "is a folder without metadata.yaml, expected a bag")
+        raise FileFormatError.at(path, "is no bag that can be read: a folder without metadata.yaml")
     with _reading(path):
         check_files(path, files, is_info=is_info)
     if not path.is_dir():

@@ -10,6 +10,7 @@ way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What tf2 ig
 from __future__ import annotations
 
 import copy
+import logging
 import time as clock
 from collections import deque
 from collections.abc import Callable
@@ -38,6 +39,7 @@ from tmkit.world.messages import (
     transform_message,
 )
 
+_logger = logging.getLogger(__name__)
 _REMEMBERED = 100  # refusals
 _Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in seconds and nanoseconds
 
@@ -140,8 +142,8 @@ class Buffer(LiveScene):
 
         self.update(emptied)
 
-    def set_clock(self, now: Any) -> bool:
-        """Take the present time of the clock of the stamps, and return whether it jumped back and cleared the buffer.
+    def set_clock(self, now: Any) -> None:
+        """Take the present time of the clock of the stamps; a jump back clears the buffer, with a warning in the log.
 
         A ``tf2_ros.Buffer`` reads its node's clock and clears itself likewise, as where a simulation or bag starts
         anew. Call this with each message of ``/clock``, or before transforms are taken. From the first call on, stamps
@@ -152,11 +154,10 @@ class Buffer(LiveScene):
         """
         with self._lock:
             seconds = seconds_of(now)
-            has_jumped = self._now is not None and seconds < self._now
-            self._now = seconds
-            if has_jumped:
+            before, self._now = self._now, seconds
+            if before is not None and seconds < before:
+                _logger.warning("the clock jumped back from %.9g s to %.9g s; the buffer is cleared", before, seconds)
                 self.clear()
-        return has_jumped
 
     def _stamp_of(self, message: Any) -> float:
         """Return the stamp of a message, which is not far in the future of the clock."""

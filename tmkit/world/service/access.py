@@ -9,10 +9,8 @@ import time as clock
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from tmkit._support.limits import as_utf8
 from tmkit.errors import FileFormatError, MissingFileError, ServiceError
 from tmkit.graph import SceneGraph
 from tmkit.spatial.plain import check_fields
@@ -101,8 +99,7 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
         FileFormatError: a line says something else, or there is no token at all.
     """
     try:
-        data = as_utf8(Path(path).read_bytes(), partial(FileFormatError.at, path))
-        lines = data.decode("utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
         raise MissingFileError(f"{path}: {error.strerror}", path=str(path), nearest=None) from None
     except UnicodeDecodeError:

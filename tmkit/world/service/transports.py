@@ -86,15 +86,15 @@ def require_port(address: str) -> None:
     """Check the port of an address.
 
     Args:
-        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Those of protocols without ports are accepted.
+        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Those of other protocols are left to zenoh.
 
     Raises:
         ServiceError: if a protocol with ports has no port, or one outside 0 to 65535.
     """
     protocol, slash, rest = address.partition("/")
-    if slash and protocol not in _PROTOCOLS:
+    if not slash or protocol not in _PROTOCOLS:
         return
-    port = re.split("[?#]", rest)[0].rpartition(":")[2] if slash and ":" in rest else ""
+    port = re.split("[?#]", rest)[0].rpartition(":")[2] if ":" in rest else ""
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _GREATEST_PORT):
         reason = f"'{address}': expected PROTOCOL/HOST:PORT, such as {DEFAULT_ADDRESS}"
         raise ServiceError(f"{reason}, with a port from 0 to {_GREATEST_PORT}", kind="transport")
