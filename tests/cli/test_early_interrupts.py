@@ -37,9 +37,19 @@ if "INTERRUPT_AT" in os.environ:
     sys.meta_path.insert(0, InterruptingFinder())
 """
 MODULES = [
-    "tmkit._core", "tmkit.errors", "tmkit._support", "inspect", "logging", "tmkit._support.results", "tmkit.cli",
-    "tmkit.cli.signals", "tmkit.cli.streams", "tmkit.cli.commands", "typer", "tmkit.cli.planning",
-]  # fmt: skip
+    "tmkit._core",
+    "tmkit.errors",
+    "tmkit._support",
+    "inspect",
+    "logging",
+    "tmkit._support.results",
+    "tmkit.cli",
+    "tmkit.cli.signals",
+    "tmkit.cli.streams",
+    "tmkit.cli.commands",
+    "typer",
+    "tmkit.cli.planning",
+]
 
 
 def run(command: list[str], folder: Path, module: str, **environment: str) -> subprocess.CompletedProcess[str]:

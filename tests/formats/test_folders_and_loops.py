@@ -82,12 +82,12 @@ LOOPS = {
     "urdf, one": (
         "urdf",
         urdf(joint("j", "a", "a")),
-        r":2: the joint 'j' has the link 'a' as its parent and its child",
+        r":2: the links form a cycle.*: a -> a; the joint 'j' has 'a' as its parent and its child",
     ),
     "urdf, one below another": (
         "urdf",
         urdf(joint("i", "b", "c"), joint("j", "a", "a")),
-        r":3: the joint 'j' has the link 'a' as its parent and its child",
+        r":3: the links form a cycle.*: a -> a; the joint 'j' has 'a' as its parent and its child",
     ),
     "urdf, two beside other roots": (
         "urdf",

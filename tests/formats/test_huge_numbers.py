@@ -192,8 +192,12 @@ def test_a_huge_place_of_a_goal_is_refused_or_proved_impossible(tmp_path: Path, 
     command = [sys.executable, "-m", "tmkit", "plan", "panda_table", "blocks1", "--time-limit", "5", "-o", "p.json"]
     ended = subprocess.run(
         [*command, f"--goal-at=a@table={value},0,0.1"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert ended.returncode in (1, 2) if "e-" not in value else ended.returncode in (0, 1, 2), ended.stderr
     assert "Warning" not in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -58,7 +58,7 @@ def usda_inside(following: str | None) -> str:
 
 
 FORMATS: dict[str, tuple[str, Callable[[str | None], str], str]] = {
-    "sdf": ("sdf", sdf, "more than 1000 files are included"),
+    "sdf": ("sdf", sdf, "more than 5000 files are included"),
     "robray": ("robray", robray, "more than 1000 files are included"),
     "rsg": ("rsg", rsg, "more than 1000 files are included"),
     "usd references": ("usda", usda, "the scene has more than 100000 frames"),
@@ -77,8 +77,12 @@ def test_repeated_includes_are_refused(tmp_path: Path, kind: str) -> None:
         (tmp_path / f"f{number}.{suffix}").write_text(write(following), encoding="ascii")
     ended = subprocess.run(
         [sys.executable, "-m", "tmkit.cli", "scene", "dump", f"./f0.{suffix}"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=SECONDS,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
     assert ended.returncode == 2, ended.stderr[-1000:]
     assert message in " ".join(ended.stderr.split())
     assert f".{suffix}" in ended.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,10 @@ def read_json(
     """Return the document of a JSON file and its text; a missing file is called ``what``, in a word or two."""
     if what and not os.path.exists(path):
         raise MissingFileError(f"there is no {what} file '{path}'", path=str(path), nearest=None)
-    data = as_utf8(read_bytes(path, limit=limit, error=lambda reason: error.at(path, reason)), partial(error.at, path))
+    data = as_utf8(
+        read_bytes(path, limit=limit, error=lambda reason: error.at(path, reason)),
+        lambda reason: error.at(path, f"is not JSON: it {reason}"),
+    )
     try:
         text = data.decode(json.detect_encoding(data))
         return json.loads(text, object_pairs_hook=_object), text

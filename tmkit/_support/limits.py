@@ -63,7 +63,7 @@ class ReadingLimits:
     mesh_triangles: int = 2_000_000  # triangles of one mesh
     points: int = 2_000_000  # points of one cloud, or heights of one field
     frames: int = 100_000  # frames of one scene, those of all files of a load together
-    includes: int = 1000  # files that those of one load include, each as often as it is included
+    includes: int = 5000  # files that those of one load include, each as often as it is included
 
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
         """Refuse a scene of too many frames."""
@@ -83,15 +83,15 @@ class IncludeStack:
     count: int = 0
     open: list[Path] = field(default_factory=list)
 
-    def add(self, limits: ReadingLimits, error: Callable[[str], FileFormatError]) -> None:
+    def add(self, most: int, error: Callable[[str], FileFormatError]) -> None:
         """Count an include.
 
         Raises:
-            FileFormatError: if it is one too many.
+            FileFormatError: if there are more than ``most``.
         """
         self.count += 1
-        if self.count > limits.includes:
-            raise error(f"more than {limits.includes} files are included")
+        if self.count > most:
+            raise error(f"more than {most} files are included")
 
     @contextmanager
     def reading(self, path: Path, error: Callable[[str], FileFormatError]) -> Iterator[None]:

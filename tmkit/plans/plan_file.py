@@ -47,8 +47,6 @@ _VERSION, _UNTIMED_VERSION = 4, 3  # the former has the timing of the motions
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
 _KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "schedule", "seed", "steps",
          "timing", "values", "version")  # fmt: skip
-_GREATEST_JOINT_VALUE = 1e100
-"""Greatest joint value of a path [rad or m]."""
 _SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
 
 
@@ -360,8 +358,6 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
     path = read_only(np.array([row.numbers(len(joints)) for row in node.get("path").items()]))
     if not path.size:
         raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
-    if np.abs(path).max() > _GREATEST_JOINT_VALUE:  # whose square would overflow
-        raise node.get("path").error(f"expected numbers up to {_GREATEST_JOINT_VALUE:g}, received {np.abs(path).max()}")
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))

@@ -124,7 +124,8 @@ class Document:
                     around.append(parents[around[-1]])
                 if around[-1] is None:
                     raise ValueError(f"node {number} has several parents")
-                raise ValueError(f"nodes are below themselves: {' -> '.join(map(str, [*around[::-1], number]))}")
+                loop = " -> ".join(map(str, [*around[::-1], number]))
+                raise ValueError(f"node {number} has several parents, nodes are below themselves: {loop}")
             parents[number] = above
             node = nodes[self._index(number, nodes)]
             yield number, above, node

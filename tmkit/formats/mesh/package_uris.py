@@ -94,6 +94,8 @@ MESH_CHOICES = ("load", "available", "skip", VISUAL_AS_COLLISION)
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
 
 _INSTALLED_BY = {"example-robot-data": "pip install example-robot-data", "pybullet_data": "pip install pybullet"}
+_SLOW_READER = 5
+"""Ratio of the numbers of includes by fast readers and by slow ones."""
 _SCHEME = "package://"
 
 
@@ -192,13 +194,17 @@ class PackageResolver:
             raise self._outside(uri, path, folder, place)
         return self._told(path)
 
-    def count_include(self, place: SourceLocation) -> None:
+    def count_include(self, place: SourceLocation, *, is_slow: bool = False) -> None:
         """Count a file that is included at a place of another.
+
+        Args:
+            place: the place.
+            is_slow: whether the reader takes a millisecond or more a file, so that fewer are accepted.
 
         Raises:
             FileFormatError: if the load includes too many.
         """
-        self.includes.add(self.limits, place.error)
+        self.includes.add(self.limits.includes // (_SLOW_READER if is_slow else 1), place.error)
 
     def _told(self, path: Path) -> Path:
         if self.on_file is not None:

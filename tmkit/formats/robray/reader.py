@@ -142,7 +142,7 @@ class _Reader:
         if path.suffix == ".robray":
             if len(chain) > DEEPEST_INCLUDE:
                 raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")
-            self.packages.count_include(place)
+            self.packages.count_include(place, is_slow=True)
             self.read(path, chain)
             return
         if real_path(path) in self.seen:

@@ -73,7 +73,7 @@ class Declarations:
             file, prefix, under = statement.values if statement.keyword == "import" else (None, None, None)
             if file is not None and file.text.endswith(".rsg") and prefix is None and under is None:
                 with self.collected():
-                    self.loader.packages.count_include(known.place(file.at))
+                    self.loader.packages.count_include(known.place(file.at), is_slow=True)
                     self.read(self.found(file, known), (*including, path))
 
     def found(self, file: Name, text: RsgText) -> Path:

@@ -119,7 +119,7 @@ class _Reader(NodeReader):
         if real_path(path) in self.seen:
             raise place.error(f"'{file.text}' imports itself")
         packages = self.loader.packages
-        packages.count_include(place)
+        packages.count_include(place, is_slow=True)
         with packages.includes.reading(real_path(path), place.error):
             other = self.read_other(path)
         if under is not None:

@@ -107,7 +107,8 @@ def _edges(robot: XmlElement, links: Mapping[str, XmlElement]) -> list[_Edge]:
             ends.append(link)
         edge = _Edge(element, name, ends[0], ends[1])
         if edge.parent == edge.child:
-            raise element.place.error(f"the joint '{name}' has the link '{edge.child}' as its parent and its child")
+            around = f"the links form a cycle, each the child of the next: {edge.child} -> {edge.child}"
+            raise element.place.error(f"{around}; the joint '{name}' has '{edge.child}' as its parent and its child")
         if edge.child == "world":
             reason = f"the joint '{name}' has the child link 'world', which is the root of every scene; rename the link"
             raise element.place.error(reason)
