@@ -518,7 +518,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
 def test_an_error_of_ours_says_where_to_report_it(run: Run, monkeypatch: pytest.MonkeyPatch, plan_file: Path) -> None:
     """What no input should bring about has a traceback and exit code 3."""
 
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("unthinkable")
 
     monkeypatch.setattr("tmkit.plans.plan_file.json.loads", fail)
