@@ -190,20 +190,8 @@ def test_workers_and_the_scheduler_may_die(tmp_path: Path) -> None:
     processes = [scheduler]
 
     def start_worker() -> None:
-        processes.append(
-            _dask(
-                "worker",
-                "--scheduler-file",
-                str(file),
-                "--nthreads",
-                "1",
-                "--no-nanny",
-                "--death-timeout",
-                "60",
-                "--local-directory",
-                str(tmp_path),
-            )  # fmt: skip
-        )
+        own = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60", "--local-directory", str(tmp_path))
+        processes.append(_dask("worker", "--scheduler-file", str(file), *own))
 
     address: list[str] = []
 
