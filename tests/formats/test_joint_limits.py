@@ -288,3 +288,29 @@ def test_a_continuous_leader_is_limited() -> None:
     assert scene.joint("wheel").type == "continuous"
     with pytest.raises(SceneError, match=r"no value of joint 'wheel' keeps.*'fin' needs at least 2"):
         scene.add_frame("fin", "wheel", joint=Revolute([0, 0, 1], lower=2, upper=3, mimic=Mimic("wheel")))
+
+
+def test_limits_of_a_follower_with_the_sign_of_its_leader(tmp_path: Path) -> None:
+    """As in the gripper of the PR2, whose leader keeps its range; other limits are kept, which forbid a motion."""
+    joint = (
+        '<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}"/>'
+        '<limit lower="{lower}" upper="{upper}" effort="1" velocity="1"/>{mimic}</joint>'
+    )
+
+    def leader_range(lower: float, upper: float, multiplier: float) -> tuple[list[float], list[str]]:
+        mimic = f'<mimic joint="b" multiplier="{multiplier}"/>'
+        path, notes = tmp_path / "r.urdf", list[str]()
+        joints = joint.format(name="b", parent="a", lower=0, upper=0.5, mimic="")
+        joints += joint.format(name="c", parent="b", lower=lower, upper=upper, mimic=mimic)
+        path.write_text(f'<robot name="r"><link name="a"/><link name="b"/><link name="c"/>{joints}</robot>')
+        scene = load_scene(path, on_note=lambda one: notes.append(one.text))
+        return scene.joint_limits[0].tolist(), notes
+
+    limits, notes = leader_range(0.0, 0.5, -1.0)
+    assert limits == [0.0, 0.5]
+    reason = "the joint 'c' mimics 'b' with multiplier -1, but its limits, 0 to 0.5, have the other sign"
+    assert notes == [f"{reason}; their sign is changed"]
+    assert leader_range(-0.5, 0.0, -1.0) == ([0.0, 0.5], [])
+    assert leader_range(-0.25, 0.5, -1.0) == ([0.0, 0.25], [])
+    assert leader_range(0.0, 0.25, -1.0)[0] == [0.0, 0.0]
+    assert leader_range(0.0, 0.25, 1.0) == ([0.0, 0.25], [])

@@ -79,6 +79,8 @@ def read_urdf(
     for edge in edges:
         frame = _frame(links[edge.child], materials=materials, packages=packages)
         frames += _hung(frame, edge, leaders=leaders)
+    by_name = {frame.joint.name: frame.joint for frame in frames}
+    frames = [replace(frame, joint=_with_sign_of_mimic(frame.joint, by_name, note=note)) for frame in frames]
     return SceneSpecification(tuple(frames), adjacent_pairs(frames))
 
 
@@ -360,6 +362,23 @@ def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
         mimic.note(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
         return None
     return MimicSpec(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)
+
+
+def _with_sign_of_mimic(joint: JointSpec, joints: Mapping[str, JointSpec], *, note: Note) -> JointSpec:
+    """Return a joint whose limits have the sign of its leader with that of its own values, as a gripper of the PR2.
+
+    With a negative multiplier, limits of 0 to 0.5 for both joints would leave them the value 0 only.
+    """
+    mimic, leader = joint.mimic, joints.get(joint.mimic.joint if joint.mimic is not None else "")
+    if mimic is None or leader is None or mimic.multiplier >= 0.0 or mimic.offset != 0.0:
+        return joint
+    lower, upper = mimic.multiplier * leader.upper, mimic.multiplier * leader.lower
+    has_sign_of_leader = -joint.upper <= lower < upper <= -joint.lower
+    if not has_sign_of_leader or max(lower, joint.lower) < min(upper, joint.upper):
+        return joint
+    reason = f"the joint '{joint.name}' mimics '{leader.name}' with multiplier {mimic.multiplier:g}, but its limits"
+    note(joint.place, f"{reason}, {joint.lower:g} to {joint.upper:g}, have the other sign; their sign is changed")
+    return replace(joint, lower=-joint.upper, upper=-joint.lower)
 
 
 def expanded(path: Path, arguments: Mapping[str, str], packages: PackageResolver) -> bytes:
