@@ -377,7 +377,7 @@ def _with_sign_of_mimic(joint: JointSpec, joints: Mapping[str, JointSpec], *, no
     if not has_sign_of_leader or max(lower, joint.lower) < min(upper, joint.upper):
         return joint
     reason = f"the joint '{joint.name}' mimics '{leader.name}' with multiplier {mimic.multiplier:g}, but its limits"
-    note(joint.place, f"{reason}, {joint.lower:g} to {joint.upper:g}, have the other sign; their sign is changed")
+    note(mimic.place, f"{reason}, {joint.lower:g} to {joint.upper:g}, have the other sign; their sign is changed")
     return replace(joint, lower=-joint.upper, upper=-joint.lower)
 
 
