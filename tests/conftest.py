@@ -52,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TMKIT_CACHE"] = str(config.rootpath / ".pytest_cache" / "scenes")
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # tmp_path stays where it was
     config.stash[_TEMPORARY] = tempfile.mkdtemp(prefix="tests-of-tmkit-"), os.environ.get("TMPDIR")
+    os.chmod(config.stash[_TEMPORARY][0], 0o755)  # some tests read as another user
     os.environ["TMPDIR"] = tempfile.tempdir = config.stash[_TEMPORARY][0]
 
 

@@ -41,8 +41,9 @@ COMMANDS = {
         ("r.srdf",), 2,
     ),
 }  # fmt: skip
-BALL = """<robot name="ball"><link name="ball"><visual><geometry><mesh filename="ball.obj"/></geometry></visual></link>
-</robot>"""
+BALL = """<robot name="ball"><link name="ball">
+<visual><geometry><mesh filename="ball.obj"/></geometry></visual>
+<collision><geometry><sphere radius="0.5"/></geometry></collision></link></robot>"""
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 

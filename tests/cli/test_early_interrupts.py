@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "tmkit"
 COMMANDS = {
@@ -57,7 +58,7 @@ def run(command: list[str], folder: Path, module: str, **environment: str) -> su
     (folder / "usercustomize.py").write_text("", encoding="ascii")
     (folder / "sitecustomize.py").write_text(INTERRUPT_AT_IMPORT, encoding="ascii")
     variables = {**os.environ, "PYTHONPATH": str(folder), "INTERRUPT_AT": module, **environment}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120)
+    return run_process(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.processes import run_process
 
 from tmkit.errors import TmkitError
 from tmkit.formats import load_scene
@@ -180,7 +180,7 @@ def test_a_command_prints_no_warning(tmp_path: Path) -> None:
     """The standard error of a command has the error alone."""
     (tmp_path / "x.gltf").write_text(FILES["gltf"].replace("1.1, 0.1", "1e308, 0.1", 1), encoding="ascii")
     command = [sys.executable, "-m", "tmkit", "scene", "dump", "./x.gltf"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    ended = run_process(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: x.gltf")
     assert "Warning" not in ended.stderr
@@ -190,7 +190,7 @@ def test_a_command_prints_no_warning(tmp_path: Path) -> None:
 def test_a_huge_place_of_a_goal_is_refused_or_proved_impossible(tmp_path: Path, value: str) -> None:
     """No warning, no internal error: exit code 1 or 2."""
     command = [sys.executable, "-m", "tmkit", "plan", "panda_table", "blocks1", "--time-limit", "5", "-o", "p.json"]
-    ended = subprocess.run(
+    ended = run_process(
         [*command, f"--goal-at=a@table={value},0,0.1"],
         cwd=tmp_path,
         capture_output=True,

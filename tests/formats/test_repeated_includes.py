@@ -6,12 +6,12 @@ Each file includes the next ten times, so twelve files describe 10^11 models.
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.processes import run_process
 
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError
@@ -75,7 +75,7 @@ def test_repeated_includes_are_refused(tmp_path: Path, kind: str) -> None:
     for number in range(FILES):
         following = f"f{number + 1}.{suffix}" if number + 1 < FILES else None
         (tmp_path / f"f{number}.{suffix}").write_text(write(following), encoding="ascii")
-    ended = subprocess.run(
+    ended = run_process(
         [sys.executable, "-m", "tmkit.cli", "scene", "dump", f"./f0.{suffix}"],
         cwd=tmp_path,
         capture_output=True,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 import logging
-import subprocess
 import sys
 
 import pytest
 from hypothesis import given, strategies as st
 
 pytest.importorskip("pygls")
+
+from support.processes import run_process
 
 from tmkit.lsp.framing import MessageInput
 
@@ -115,7 +116,7 @@ def test_the_command_answers_after_all_faults() -> None:
     for number, fault in enumerate([*FAULTS.values(), *map(framed, BODIES.values())]):
         data += fault + request("textDocument/hover", id=100 + number, params=place)
     data += request("shutdown", id=2) + request("exit")
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-m", "tmkit.cli", "lsp"], input=data, capture_output=True, timeout=120, check=False
     )
     assert done.returncode == 0

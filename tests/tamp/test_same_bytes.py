@@ -107,7 +107,6 @@ MAY = {
     ("tmkit/formats/gltf/scene.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/usd/reader.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/usd/writer.py", "np.linalg"): "the sign of a determinant",
-    ("tmkit/formats/urdf/reader.py", "np.linalg"): "whether eigenvalues are negative by more than rounding",
 }
 
 

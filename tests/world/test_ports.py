@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from typing import Any
 
 import pytest
+from support.processes import run_process
 
 from tmkit.errors import ConfigurationError, ServiceError
 from tmkit.world import connect
@@ -71,7 +71,7 @@ def test_addresses_that_are_accepted(address: str) -> None:
 def test_commands(arguments: list[str]) -> None:
     """Exit code 2 and the range, without a traceback."""
     pytest.importorskip("zenoh" if arguments[0] == "serve" else "viser")
-    ended = subprocess.run(
+    ended = run_process(
         [sys.executable, "-m", "tmkit", *arguments], capture_output=True, text=True, check=False, timeout=120
     )
     assert ended.returncode == 2

@@ -97,6 +97,8 @@ class MessageInput(io.RawIOBase):
         while True:
             fields = _OTHER_FIELDS.match(self._buffer)
             end = fields.end() if fields is not None else 0
+            if end > _MOST_HEADER_BYTES:
+                return False
             if (empty := _EMPTY_LINE.match(self._buffer, end)) is not None:
                 del self._buffer[: empty.end()]
                 return True

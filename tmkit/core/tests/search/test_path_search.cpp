@@ -49,7 +49,7 @@ TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free
         CHECK(result.goal_index == 0);
         CHECK(result.blocking.front().count > 0);
         for (const std::vector<double>& q : result.path) {
-            CHECK(find_out_of_limits(scene, entries, q.data()) == -1);
+            CHECK(find_out_of_limits(scene.entry_limits(), entries, q.data()) == -1);
             CHECK_FALSE(world.in_collision(q.data()));
         }
         for (std::size_t i = 0; i + 1 < result.path.size(); ++i)
