@@ -183,14 +183,15 @@ def _dask(*arguments: str) -> Process:
     return Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_workers_and_the_scheduler_may_die(tmp_path: Path) -> None:
+def test_workers_and_the_scheduler_may_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each worker is killed while it plans, and the scheduler with them; then all are started again."""
+    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))  # of the programs
     file = tmp_path / "scheduler.json"
     scheduler = _dask("scheduler", "--port", "0", "--scheduler-file", str(file))
     processes = [scheduler]
 
     def start_worker() -> None:
-        own = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60", "--local-directory", str(tmp_path))
+        own = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60")
         processes.append(_dask("worker", "--scheduler-file", str(file), *own))
 
     address: list[str] = []

@@ -552,8 +552,8 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
         text=True,
     )
     deadline = time.monotonic() + HANG
-    if moment == "begun":  # the command runs, and loads what it reads files with
-        while not has_loaded(process.pid, "/lxml/") and time.monotonic() < deadline:
+    if moment == "begun":  # the command runs, and loads what it plans with
+        while not has_loaded(process.pid, "/tmkit/_core.") and time.monotonic() < deadline:
             time.sleep(0.01)
     else:
         while not (started := children(process.pid)) and time.monotonic() < deadline:

@@ -27,6 +27,7 @@ from typing import Any
 
 from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed
+from tmkit._support.signals import temporary_folder
 from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, Job
 from tmkit.batch.results import STORE, Journal, arrow, write_results
@@ -317,10 +318,17 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
             return
         with contextlib.ExitStack() as ends:
             ends.callback(_ending.clear)
+            folder = ends.enter_context(temporary_folder("batch"))  # dask leaves files of locks
+            ends.enter_context(dask.config.set({"temporary-directory": str(folder)}))
             cluster = LocalCluster(
-                n_workers=1, threads_per_worker=workers, processes=False, dashboard_address=None, memory_limit=0,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, silence_logs=logging.ERROR,
-            )  # fmt: skip
+                n_workers=1,
+                threads_per_worker=workers,
+                processes=False,
+                dashboard_address=None,
+                memory_limit=0,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                silence_logs=logging.ERROR,
+            )
             client = ends.enter_context(Client(ends.enter_context(cluster), set_as_default=False))
             ends.callback(_end_servers)  # first of all, so that no thread waits for one
             yield client
