@@ -113,7 +113,7 @@ class IncludeStack:
 
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-"""What may stand in place of a file."""
+"""Kinds of entries other than files."""
 
 
 def file_signature(path: str) -> Signature:
