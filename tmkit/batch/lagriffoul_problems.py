@@ -88,6 +88,7 @@ def _goal_of(file: Path, goal: str | Path | None, names: list[str], movable: set
     found: list[tuple[Source, list[Group]]] = []
     for path in known:
         text = re.sub(r";[^\n]*", "", read_pddl(path))
+        text = re.sub(r"(?<=\s)-(?=[^\W\d])", "- ", text)  # the files write types as "-surface"
         source = Source(str(path), text + ")" * (text.count("(") - text.count(")")))  # some files lack the last ones
         try:
             sections = {part.head: part for group in source.groups() for part in group.parts if isinstance(part, Group)}
