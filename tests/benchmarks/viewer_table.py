@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.browser import open_page
+from support.browser import open_browser, open_page
 
 import tmkit as tk
 from tmkit.visualization import LatestScene, Viewer, save_html
@@ -77,7 +77,7 @@ def following(frames: int, *, rate: float = 30.0, seconds: float = 8.0) -> tuple
             viewer._update(scene, scene.configuration({"arm": angle}))
         python = 1000.0 * (time.thread_time() - began) / 200.0
         source = LatestScene(scene, scene.zero_configuration())
-        with open_page(viewer.url) as (page, _, _):
+        with open_browser() as browser, open_page(browser, viewer.url) as (page, _, _):
             viewer.follow(source, rate=rate)
             done = threading.Event()
 
@@ -113,7 +113,7 @@ def main() -> None:
         for name, shown in (("demo", plan), (f"{given.actions} actions, {given.frames} more frames", long)):
             path = save_html(shown, Path(folder) / "plan.html", autoplay=False)
             size = path.stat().st_size / 1e6
-            with open_page(path.as_uri()) as (page, _, _):
+            with open_browser() as browser, open_page(browser, path.as_uri()) as (page, _, _):
                 forward, back, drawing = scrubbing(page, steps=min(len(shown.steps), 40))
             print(f"| {name} | {size:.2f} | {forward:.1f} | {back:.1f} | {drawing:.1f} |")
     python, rate = following(500)

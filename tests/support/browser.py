@@ -23,11 +23,8 @@ _TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnim
 
 
 @contextmanager
-def open_page(url: str, *, width: int = 640, height: int = 400) -> Iterator[tuple[Any, list[str], list[str]]]:
-    """Open a page that shows a scene; yield it with the list of its errors and the list of its requests.
-
-    The test is skipped without chromium or playwright.
-    """
+def open_browser() -> Iterator[Any]:
+    """Start a browser without pages; the test is skipped without chromium or playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the tests of pages need playwright")
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -35,18 +32,29 @@ def open_page(url: str, *, width: int = 640, height: int = 400) -> Iterator[tupl
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=list(_SWITCHES))
         try:
-            page = browser.new_page(viewport={"width": width, "height": height})
-            page.set_default_timeout(_TIMEOUT)
-            errors: list[str] = []
-            requests: list[str] = []
-            page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            page.on("request", lambda request: requests.append(request.url))
-            page.goto(url)
-            page.wait_for_function("window.tmkit && window.tmkit.ready")
-            yield page, errors, requests
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def open_page(
+    browser: Any, url: str, *, width: int = 640, height: int = 400
+) -> Iterator[tuple[Any, list[str], list[str]]]:
+    """Open a page that shows a scene, in a session of its own; yield it with lists of its errors and requests."""
+    page = browser.new_page(viewport={"width": width, "height": height})
+    try:
+        page.set_default_timeout(_TIMEOUT)
+        errors: list[str] = []
+        requests: list[str] = []
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
+        page.wait_for_function("window.tmkit && window.tmkit.ready")
+        yield page, errors, requests
+    finally:
+        page.close()
 
 
 def drawn_poses(page: Any, frames: Iterable[str]) -> dict[str, NDArray[np.float64]]:

@@ -39,13 +39,13 @@ def test_the_samples_end_where_the_plan_has_each_step(plan):
     assert np.all(np.diff(timeline.times) > 0.0)
 
 
-def test_scrubbing_an_offline_page_moves_the_scene(plan, tmp_path):
+def test_scrubbing_an_offline_page_moves_the_scene(plan, tmp_path, browser):
     """The nodes are where the plan has them, forwards and back, and the page makes no request."""
     path = save_html(plan, tmp_path / "plan.html", autoplay=False)
     assert path.stat().st_size < _DEMO_BYTES
     timeline = plan_timeline(plan)
     samples = np.random.default_rng(0).integers(0, len(timeline.times), 8).tolist()
-    with open_page(path.as_uri()) as (page, errors, requests):
+    with open_page(browser, path.as_uri()) as (page, errors, requests):
         for sample in [*timeline.steps, 0, *samples]:  # forwards, to the start, and to and fro
             page.evaluate("t => tmkit.seek(t)", timeline.times[sample])
             at = timeline.scenes[sample].at(timeline.q[sample])
@@ -55,10 +55,10 @@ def test_scrubbing_an_offline_page_moves_the_scene(plan, tmp_path):
         assert requests == [path.as_uri()]
 
 
-def test_the_panel_has_actions_captions_and_facts(plan, tmp_path):
+def test_the_panel_has_actions_captions_and_facts(plan, tmp_path, browser):
     """Actions, segments, captions and facts follow buttons, keys and clicks."""
     path = save_html(plan, tmp_path / "plan.html", autoplay=False)
-    with open_page(path.as_uri()) as (page, errors, _):
+    with open_page(browser, path.as_uri()) as (page, errors, _):
         assert page.locator("#tmkit-track .action").all_text_contents() == [str(action) for action in plan.actions]
         assert page.locator("#tmkit-track .segment").count() == sum(len(step.segments) for step in plan.steps)
         page.locator("#tmkit-next").click()
@@ -81,10 +81,10 @@ def test_the_panel_has_actions_captions_and_facts(plan, tmp_path):
         assert errors == []
 
 
-def test_hovering_shows_the_name_of_a_body(plan, tmp_path):
+def test_hovering_shows_the_name_of_a_body(plan, tmp_path, browser):
     """The body under the pointer is named, and picked by a click."""
     path = save_html(plan.scene, tmp_path / "scene.html", q=plan.q)
-    with open_page(path.as_uri()) as (page, errors, requests):
+    with open_page(browser, path.as_uri()) as (page, errors, requests):
         hand = drawn_poses(page, ["panda_hand"])["panda_hand"]
         assert distance(hand, plan.scene.pose("panda_hand", q=plan.q)) < _TOLERANCE
         pixel = page.evaluate("tmkit.pixel('c')")
@@ -96,23 +96,23 @@ def test_hovering_shows_the_name_of_a_body(plan, tmp_path):
         assert requests == [path.as_uri()]
 
 
-def test_names_of_a_stranger_are_text(tmp_path):
+def test_names_of_a_stranger_are_text(tmp_path, browser):
     """Names and texts of a file run no code in the page."""
     name = "</script><img src=x onerror=alert(1)>"
     scene = tk.SceneGraph().add_frame(name, "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))])
     path = save_html(scene, tmp_path / "scene.html")
-    with open_page(path.as_uri()) as (page, errors, requests):
+    with open_page(browser, path.as_uri()) as (page, errors, requests):
         assert page.evaluate("name => tmkit.pose(name).length", name) == 7
         assert page.locator("img[src=x]").count() == 0
         assert errors == []
         assert requests == [path.as_uri()]
 
 
-def test_a_plan_without_actions_has_a_page(tmp_path):
+def test_a_plan_without_actions_has_a_page(tmp_path, browser):
     """A goal that holds at the start has a page with one sentence."""
     result = tk.plan(tk.load_scene("panda_table", "blocks1"), goal="(handempty)")
     path = save_html(result.plan, tmp_path / "plan.html", autoplay=False)
-    with open_page(path.as_uri()) as (page, errors, _):
+    with open_page(browser, path.as_uri()) as (page, errors, _):
         assert "holds at the start" in page.locator("#tmkit-caption").inner_text()
         assert errors == []
 

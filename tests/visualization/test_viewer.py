@@ -75,9 +75,9 @@ def failed() -> tuple[PlanningProblem, PlanResult]:
     return problem, result
 
 
-def test_scrubbing_and_joints_meet_in_the_state(plan):
+def test_scrubbing_and_joints_meet_in_the_state(plan, browser):
     """Scrubbing in the page sets the state in Python; a state from Python moves the page."""
-    with Viewer(plan, port=0) as viewer, open_page(viewer.url) as (page, errors, _):
+    with Viewer(plan, port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
         timeline = viewer.timeline
         sample = timeline.steps[1]
         page.evaluate("t => tmkit.seek(t)", timeline.times[sample])
@@ -96,10 +96,10 @@ def test_scrubbing_and_joints_meet_in_the_state(plan):
         assert errors == []
 
 
-def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts():
+def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts(browser):
     """A click on a row or a body picks the frame; the gizmo's messages move it, and the facts follow."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
-    with Viewer(problem, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+    with Viewer(problem, port=0) as viewer, open_page(browser, viewer.url, width=1100) as (page, errors, _):
         page.locator("[data-tmkit-frame=panda_link3]").click()
         _until(lambda: viewer.picked == "panda_link3", page)
         page.mouse.click(*page.evaluate("tmkit.pixel('a')"))
@@ -126,10 +126,13 @@ def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts():
         assert errors == []
 
 
-def test_a_failed_plan_opens_on_its_cause(failed):
+def test_a_failed_plan_opens_on_its_cause(failed, browser):
     """What was in the way is red; the causes can be clicked through."""
     problem, result = failed
-    with Viewer(result, problem=problem, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+    with (
+        Viewer(result, problem=problem, port=0) as viewer,
+        open_page(browser, viewer.url, width=1100) as (page, errors, _),
+    ):
         cause = result.diagnosis.actions[0].causes[0]
         assert cause.example is not None
         assert str(cause) in page.locator("#tmkit-caption").inner_text()
@@ -160,11 +163,14 @@ def test_a_failed_plan_opens_on_its_cause(failed):
         assert errors == []
 
 
-def test_the_search_tree_node_by_node():
+def test_the_search_tree_node_by_node(browser):
     """A click on a node shows the version that the search reached there."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
     result = tk.plan(problem, tk.PlanningOptions(record_tree=True))
-    with Viewer(result, problem=problem, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+    with (
+        Viewer(result, problem=problem, port=0) as viewer,
+        open_page(browser, viewer.url, width=1100) as (page, errors, _),
+    ):
         page.get_by_role("tab", name="Search").click()
         tree = result.search_trees[0]
         index = max(i for i, node in enumerate(tree.nodes) if node.is_in_plan)
@@ -176,10 +182,10 @@ def test_the_search_tree_node_by_node():
         assert errors == []
 
 
-def test_planning_from_the_state_shown(plan):
+def test_planning_from_the_state_shown(plan, browser):
     """The button plans from where the objects are, and the new plan is shown."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(holding b)")
-    with Viewer(problem, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+    with Viewer(problem, port=0) as viewer, open_page(browser, viewer.url, width=1100) as (page, errors, _):
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Plan from here").click()
         _until(lambda: viewer.timeline is not None, page)
@@ -188,7 +194,7 @@ def test_planning_from_the_state_shown(plan):
         assert errors == []
 
 
-def test_two_versions_side_by_side(plan):
+def test_two_versions_side_by_side(plan, browser):
     """Both are drawn, the difference is coloured, and the caption names it."""
     with Viewer(port=0) as viewer:
         viewer.compare(plan.scene, plan.steps[0].scene, q=plan.q)
@@ -198,13 +204,13 @@ def test_two_versions_side_by_side(plan):
             viewer.scene.pose("after/a", q=viewer.q).translation - viewer.scene.pose("before/a", q=viewer.q).translation
         )
         assert np.linalg.norm(shift) > 1.0
-        with open_page(viewer.url) as (page, errors, _):
+        with open_page(browser, viewer.url) as (page, errors, _):
             told = "Left: before. Right: after. Orange (changed): b (parent, pose)"
             assert page.locator("#tmkit-caption").inner_text() == told
             assert errors == []
 
 
-def test_a_source_is_followed_to_its_last_scene():
+def test_a_source_is_followed_to_its_last_scene(browser):
     """Whatever rate the page draws at, it ends at the last state; a frame that appears is drawn."""
     scene = tk.SceneGraph().add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0))
     box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
@@ -212,7 +218,7 @@ def test_a_source_is_followed_to_its_last_scene():
         scene = scene.add_frame(f"f{number}", "arm", pose=tk.Pose([0.1 * number, 0.0, 0.0]))
     scene = scene.set_shapes("f7", [box])
     source = LatestScene(scene, scene.configuration({"arm": 0.0}))
-    with Viewer(*source.current()[:1], port=0) as viewer, open_page(viewer.url) as (page, errors, _):
+    with Viewer(*source.current()[:1], port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
         viewer.follow(source)
         for angle in np.linspace(0.0, 1.5, 30):
             source.put(scene, scene.configuration({"arm": angle}))
@@ -227,14 +233,14 @@ def test_a_source_is_followed_to_its_last_scene():
         assert errors == []
 
 
-def test_a_live_scene_is_followed():
+def test_a_live_scene_is_followed(browser):
     """Each version is shown with its newest joint values; what comes is drawn, and the camera stays."""
     box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
     scene = tk.SceneGraph().add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0))
     world = LiveScene(scene.add_frame("hand", "arm", pose=tk.Pose([1.0, 0.0, 0.0]), shapes=[box]))
     with Viewer(port=0) as viewer:
         viewer.follow(world)
-        with open_page(viewer.url) as (page, errors, _):
+        with open_page(browser, viewer.url) as (page, errors, _):
             made = world.update(lambda scene: add_joint_values(scene, {"arm": 1.2}, stamp=5.0))
             turned = made.pose("hand", q=[1.2])
             _until(lambda: distance(drawn_poses(page, ["hand"])["hand"], turned) < _TOLERANCE, page)
@@ -254,7 +260,7 @@ def test_a_live_scene_is_followed():
         viewer.follow(scene)
 
 
-def test_versions_of_a_store_have_a_slider(tmp_path):
+def test_versions_of_a_store_have_a_slider(tmp_path, browser):
     """The slider draws each version, what changed in it is coloured and named, and nothing of it is markup."""
     scene = tk.load_scene("panda_table", "blocks3")
     moved = scene.set_pose("a", tk.Pose([0.05, 0.1, 0.0]) @ scene.local_pose("a"))
@@ -264,7 +270,7 @@ def test_versions_of_a_store_have_a_slider(tmp_path):
         for version, message in ((scene, "first"), (moved, "moved"), (more, "a <b>cup</b>")):
             store.put(version, message=message)
         viewer.show_versions(store)
-        with open_page(viewer.url) as (page, errors, _):
+        with open_page(browser, viewer.url) as (page, errors, _):
             page.get_by_text("a <b>cup</b>", exact=False).wait_for()
             page.get_by_text("Green (added): cup").wait_for()
             assert viewer.scene == more
@@ -283,10 +289,10 @@ def test_versions_of_a_store_have_a_slider(tmp_path):
             assert errors == []
 
 
-def test_ellipsoids_of_uncertain_frames():
+def test_ellipsoids_of_uncertain_frames(browser):
     """Each uncertain frame has an ellipsoid of two standard deviations."""
     scene = unsure_blocks(0.02)
-    with Viewer(scene, port=0) as viewer, open_page(viewer.url) as (page, errors, _):
+    with Viewer(scene, port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
         page.wait_for_function("'/covariance' in window.__viserSceneTree.getState()")
         scales = page.evaluate(
             "Array.from(new Float32Array((b => b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength))"
@@ -298,11 +304,11 @@ def test_ellipsoids_of_uncertain_frames():
         assert errors == []
 
 
-def test_texts_of_a_scene_are_escaped():
+def test_texts_of_a_scene_are_escaped(browser):
     """Names and classes of a stranger's scene are text in all panels."""
     name = "<img src=x onerror=alert(1)>"
     scene = tk.SceneGraph().add_frame(name, "world", shapes=[tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))], classes=[name])
-    with Viewer(scene, port=0) as viewer, open_page(viewer.url) as (page, errors, _):
+    with Viewer(scene, port=0) as viewer, open_page(browser, viewer.url) as (page, errors, _):
         viewer.pick(name)
         page.get_by_text("frame <img").first.wait_for(state="attached")
         assert page.locator("img[src=x]").count() == 0
@@ -366,14 +372,14 @@ def _view(*arguments: str, folder: Path) -> Process:
 
 
 @pytest.mark.parametrize("shown", [("panda_table", "blocks3"), ("worlds:try",)])
-def test_the_command_shows_until_interrupted(tmp_path, shown):
+def test_the_command_shows_until_interrupted(tmp_path, shown, browser):
     """It prints the address, serves the page of scenes or of a store's branch, and ends in order on an interrupt."""
     with Store(tmp_path / "worlds") as store:
         store.put(tk.SceneGraph().add_frame("a", "world"), "try")
     with _view(*shown, "--no-browser", "--port", "0", folder=tmp_path) as process:
         line = process.stdout.readline()
         assert "Showing at http://127.0.0.1:" in line
-        with open_page(line.split()[2]) as (page, errors, _):
+        with open_page(browser, line.split()[2]) as (page, errors, _):
             assert page.locator("[data-tmkit-frame=a]").count() == 1
             assert errors == []
         time.sleep(0.1)
@@ -404,7 +410,7 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
     assert (tmp_path / "plan.html").stat().st_size > 1_000_000
 
 
-def test_the_facts_of_a_domain_of_ones_own(tmp_path):
+def test_the_facts_of_a_domain_of_ones_own(tmp_path, browser):
     """A plan file runs no code: the facts need --domain, and a page without them comes with a warning that says so."""
 
     def run(*arguments: str) -> Outcome:
@@ -421,15 +427,15 @@ def test_the_facts_of_a_domain_of_ones_own(tmp_path):
     )
     assert run("view", "plan.json", "--domain", "./dishes", "--html", "own.html").err == ""
     for name, expected in (("bare", 0), ("own", 1)):
-        with open_page((tmp_path / f"{name}.html").as_uri()) as (page, errors, _):
+        with open_page(browser, (tmp_path / f"{name}.html").as_uri()) as (page, errors, _):
             page.locator("#tmkit-next").click()
             assert page.locator("#tmkit-facts .added", has_text="(holding milk)").count() == 2 * expected
             assert errors == []
 
 
-def test_two_versions_lead_back_to_the_plan(plan):
+def test_two_versions_lead_back_to_the_plan(plan, browser):
     """Side by side with a version of the plan, and back."""
-    with Viewer(plan, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+    with Viewer(plan, port=0) as viewer, open_page(browser, viewer.url, width=1100) as (page, errors, _):
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Side by side").click()
         page.get_by_text("Left: before").wait_for()  # the page has the new tabs
