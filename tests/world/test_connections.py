@@ -189,9 +189,12 @@ def test_a_gate_relays_bytes_both_ways(gate: tuple[int, list[int]]) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\x16", b"\x16\3\1\0\5\1", b"\x16\3\1\xff\xff", b"\x15\3\1\0\5", b"GET / HTTP/1.1"]
 )
-def test_a_gate_opens_nothing_without_a_first_message(gate: tuple[int, list[int]], data: bytes) -> None:
+def test_a_gate_opens_nothing_without_a_first_message(
+    gate: tuple[int, list[int]], data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Connections that send nothing, half of a message or another one are closed."""
     port, count = gate
+    monkeypatch.setattr(connection_gate, "FIRST_SECONDS", 0.1)
     with opened(port) as one:
         one.sendall(data)
         assert is_closed(one)
