@@ -31,6 +31,8 @@ from tmkit.spatial import Pose
 PANDA = load_manipulator("panda")
 PANDA_SCENE = tk.load_scene("panda_table")
 OFFSET = Pose.from_rpy([0.01, -0.02, 0.03], [0.4, -0.5, 0.6])
+BENT_PATCH = 1e-3
+"""Largest angle between triangles of a flat patch, whose middle may therefore lie below its surface [rad]."""
 
 
 def mesh_of(made: trimesh.Trimesh) -> Shape:
@@ -86,7 +88,7 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(seed: int, co
         for sign in (1.0, -1.0):
             ahead = np.flatnonzero(sign * slopes > 1e-9)
             ways = gaps[ahead] / (sign * slopes[ahead])
-            assert ways.min() == pytest.approx(grasp.width / 2, abs=2e-6)  # across an edge: a micrometre off
+            assert ways.min() == pytest.approx(grasp.width / 2, abs=BENT_PATCH * size / 4)
             near = ahead[ways < ways.min() + 1e-9]
             assert max(sign * slopes[near]) >= least
         assert contact_faults(shape, grasp) == []
