@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -64,6 +65,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if before is not None:
         os.environ["TMPDIR"] = before
     shutil.rmtree(folder)
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one process more than there are cores with ``-n auto``: some tests wait for a server, program or browser."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return cores + 1
 
 
 @pytest.fixture(scope="module", autouse=True)
