@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import least_squares
 from support import noise_model as model
+from support.effort import scaled_examples
 
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
@@ -26,7 +27,7 @@ def jumbled(random: np.random.Generator, frames: int = 9) -> SceneGraph:
     return scene
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 @given(SEEDS)
 def test_what_was_expected_only_makes_surer(seed: int) -> None:
     """A pose measured where it was expected moves no mean; all covariances become those of Gaussian algebra."""

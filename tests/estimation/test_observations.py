@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support import noise_model as model
+from support.effort import scaled_examples
 
 from tmkit import GaussianPose, Measurement, Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
@@ -107,7 +108,7 @@ def same(a: GaussianPose, b: GaussianPose, tolerance: float = 1e-9) -> bool:
     return alike(a.mean, b.mean) and close(a.covariance, b.covariance, tolerance)
 
 
-@settings(max_examples=25)
+@settings(max_examples=scaled_examples(0.25))
 @given(SEEDS)
 def test_fusing_is_conditioning(seed: int) -> None:
     """One observation fused says of every frame what conditioning on it says; several, what one after another says."""
@@ -129,7 +130,7 @@ def test_fusing_is_conditioning(seed: int) -> None:
     assert set(as_looks(several.used)) == set(draws)
 
 
-@settings(max_examples=25)
+@settings(max_examples=scaled_examples(0.25))
 @given(SEEDS, st.permutations(range(5)))
 def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> None:
     """Every policy gives the same bytes whatever the order in which observations came."""
@@ -150,7 +151,7 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
         assert [str(result) for result in first.gate_results] == [str(result) for result in second.gate_results]
 
 
-@settings(max_examples=25)
+@settings(max_examples=scaled_examples(0.25))
 @given(SEEDS)
 def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
     """The chosen estimate gives the edge what two reparents give it, with its correlation to the camera."""
@@ -296,7 +297,7 @@ def test_frames_on_joints_can_only_be_fused() -> None:
         resolved(scene, looks, "lid", policy=Latest(), q=q)
 
 
-@settings(max_examples=25)
+@settings(max_examples=scaled_examples(0.25))
 @given(SEEDS)
 def test_resolving_random_trees_gives_what_the_path_says(seed: int) -> None:
     """In random trees a chosen path of one observation is the product of tree and observation, by dense matrices."""

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
+from support.effort import scaled_examples
 
 from tmkit import Pose, Revolute, SceneGraph
 from tmkit.errors import DisconnectedError, MissingExtraError, SceneError
@@ -70,7 +71,7 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
-@settings(max_examples=20)
+@settings(max_examples=scaled_examples(0.2))
 @given(SEEDS)
 def test_one_observation_is_conditioning(seed: int) -> None:
     """With a single observation the solution is that of scene.condition, of every frame and all correlations."""
@@ -104,7 +105,7 @@ def test_many_observations_differ_from_conditioning_by_second_order(seed: int) -
     assert gaps[1] < 0.05 * gaps[0] + 1e-9
 
 
-@settings(max_examples=20)
+@settings(max_examples=scaled_examples(0.2))
 @given(SEEDS)
 def test_written_back_is_what_was_solved(seed: int) -> None:
     """Poses, covariances and cross-covariances of the new version are those of the solution."""

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.effort import scaled_examples
 from support.processes import Process, run_process
 
 from tmkit._support.source_location import ImportNote
@@ -124,7 +125,7 @@ def test_files_that_changed_just_now_are_not_trusted(
     assert cache.entries() == []
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled_examples(0.4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_entry_is_replaced(cache: SceneCache, tmp_path: Path, data: st.DataObject) -> None:
     """Cut anywhere or with any byte changed, it counts as missing, and the next load is kept again."""

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support import noise_model as model
+from support.effort import scaled_examples
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import CapacityError, SceneError
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 @given(st.integers(0, 2**32 - 1))
 def test_arrays_and_scenes_know_the_same(seed: int) -> None:
     """After the same moves both give the same bits for every question, and freezing gives the same scene."""

@@ -48,7 +48,7 @@ def close(a: np.ndarray, b: np.ndarray, *, tolerance: float = 1e-11) -> bool:
     return bool(np.abs(a - b).max(initial=0.0) <= tolerance * scale + 1e-24)
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled_examples(0.6))
 @given(SEEDS)
 def test_queries_say_what_dense_matrices_say(seed: int) -> None:
     """Poses, covariances, joint covariances and shares are those of the plain model, also after reparenting."""
@@ -70,7 +70,7 @@ def test_queries_say_what_dense_matrices_say(seed: int) -> None:
             scene = scene.reparent(a, b)
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled_examples(0.6))
 @given(SEEDS)
 def test_reparenting_keeps_every_distribution(seed: int) -> None:
     """Keeping the world pose keeps, to first order, the joint distribution of all relative poses; the old scene too."""
@@ -87,7 +87,7 @@ def test_reparenting_keeps_every_distribution(seed: int) -> None:
     assert np.array_equal(joint_gaussian(scene, pairs)[1], before)
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 @given(SEEDS)
 def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
     """Pickle, JSON, specifications and differences give a scene that says the same, with its correlations."""

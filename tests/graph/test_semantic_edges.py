@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 from support.replay import replay_example, replay_graph_script
 from support.twist_rules import unambiguous
 
@@ -117,7 +118,7 @@ def body_of(frame: str) -> str:
     return f"B{frame[1:]}"
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled_examples(0.6))
 @given(worlds(), st.data())
 def test_queries_agree_with_plain_matrices(
     drawn: tuple[SceneGraph, dict[str, Pose], dict[str, np.ndarray]], data: st.DataObject
@@ -150,7 +151,7 @@ def test_queries_agree_with_plain_matrices(
     np.testing.assert_allclose(angular.numbers[0], twist.numbers[1], atol=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 @given(worlds())
 def test_twists_are_part_of_the_scene(drawn: tuple[SceneGraph, dict[str, Pose], dict[str, np.ndarray]]) -> None:
     """They come through pickle, JSON, arrays and differences, and count in equality and digest."""
@@ -181,7 +182,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled_examples(1.5))
 @given(OPERATIONS)
 def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int]]) -> None:
     """Random edges between frames on four bodies are accepted exactly when a plain reading of the rules does so."""

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from support.effort import scaled_examples
 from support.twist_rules import unambiguous
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
@@ -158,7 +159,7 @@ EDGES = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled_examples(2))
 @given(EDGES, st.randoms(use_true_random=False))
 def test_the_order_of_edges_does_not_matter(edges: list[Edge], shuffled: random.Random) -> None:
     """A set of edges is accepted in every order or in none, as the model says, also in arrays; its answers add up."""
@@ -310,4 +311,4 @@ class TwistScenes(RuleBasedStateMachine):
 
 
 TestTwistScenes = TwistScenes.TestCase
-TestTwistScenes.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestTwistScenes.settings = settings(max_examples=scaled_examples(0.6), stateful_step_count=25, deadline=None)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
+from support.effort import scaled_examples
 
 from tmkit.errors import ShapeError, UnknownNameError
 from tmkit.graph import (
@@ -124,7 +125,7 @@ def support(shape: Shape, direction: Array) -> float:
 
 @pytest.mark.parametrize("kind", list(PRIMITIVES))
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=scaled_examples(0.6))
 def test_cloud_against_primitives(kind: str, seed: int) -> None:
     """The distance from a cloud is the least over its points, less the radius; contact is what lies in the margin."""
     rng = np.random.default_rng(seed)
@@ -144,7 +145,7 @@ def test_cloud_against_primitives(kind: str, seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 def test_cloud_against_meshes(seed: int) -> None:
     """A cloud against a mesh is each of its balls against that mesh, at every level."""
     rng = np.random.default_rng(seed)
@@ -160,7 +161,7 @@ def test_cloud_against_meshes(seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 def test_cloud_against_cloud(seed: int) -> None:
     """Two clouds are checked ball by ball."""
     rng = np.random.default_rng(seed)
@@ -221,7 +222,7 @@ def test_a_large_cloud_takes_the_same_answers_from_its_tree() -> None:
 
 @pytest.mark.parametrize("kind", [*PRIMITIVES, "mesh", "sheet", "point_cloud", "height_field"])
 @given(seed=SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=scaled_examples(0.4))
 def test_plane_against_all(kind: str, seed: int) -> None:
     """The distance from a plane is how far the shape reaches against its normal, at every level and for any margin."""
     rng = np.random.default_rng(seed)
@@ -325,7 +326,7 @@ def test_the_mesh_of_a_field_is_right() -> None:
 
 @pytest.mark.parametrize("kind", [*PRIMITIVES, "mesh"])
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=scaled_examples(0.6))
 def test_field_against_its_mesh(kind: str, seed: int) -> None:
     """Outside, a field is as far away as its skin; inside, it is in contact, also where the skin is not met."""
     rng = np.random.default_rng(seed)
@@ -350,7 +351,7 @@ def test_field_against_its_mesh(kind: str, seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=scaled_examples(0.3))
 def test_field_against_clouds_and_fields(seed: int) -> None:
     """A field against a cloud is the field against each ball; against a field it is the same from both sides."""
     rng = np.random.default_rng(seed)
@@ -391,7 +392,7 @@ def test_depth_in_a_field() -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=scaled_examples(0.6))
 def test_what_is_free_at_a_coarse_level_is_free_at_finer_ones(seed: int) -> None:
     """Boxes hold hulls and hulls hold shapes: box >= hull >= exact, for every kind with levels."""
     rng = np.random.default_rng(seed)
@@ -458,7 +459,7 @@ def test_scenes_with_new_shapes_are_pickled() -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=scaled_examples(0.3))
 def test_worlds_move_with_new_shapes(seed: int) -> None:
     """A world that moves to a version where a cloud, field or plane moved, or a level changed, is that version's."""
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from numpy.typing import NDArray
+from support.effort import scaled_examples
 from support.motion_scenes import ARM, TIP, wall_query
 from support.pinocchio_oracle import robot_scene
 
@@ -100,7 +101,11 @@ def problems(draw: st.DrawFn) -> tuple[str, PathConstraint, NDArray[np.float64],
     return robot, constraint, start, found.q, draw(st.integers(0, 100))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(
+    max_examples=scaled_examples(0.4),
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
 @given(problems())
 def test_every_interpolated_configuration_keeps_the_constraint(
     problem: tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int],

@@ -10,10 +10,17 @@ __all__ = ["in_long", "scaled_examples"]
 
 _LONG = 1000  # examples of a profile that is for a night
 
+_DEFAULT = 100
+"""Examples of the profile ``default``."""
+
+_FEWEST = 5
+"""Examples below which a profile does not lower a test that has more by default."""
+
 
 def scaled_examples(factor: float) -> int:
-    """Return the number of examples of the loaded profile times ``factor``, at least 1."""
-    return max(1, round(settings().max_examples * factor))
+    """Return the number of examples of the loaded profile times ``factor``, at least 1 and as a rule 5."""
+    fewest = min(_FEWEST, round(_DEFAULT * factor))
+    return max(1, fewest, round(settings().max_examples * factor))
 
 
 def in_long(*values: Any) -> tuple[Any, ...]:

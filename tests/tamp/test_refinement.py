@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import given, settings, strategies as st
 from support.blocks import blocks_scene, with_box
+from support.effort import scaled_examples
 from support.gantry import BLOCK, GANTRY, gantry_scene, with_block
 
 import tmkit as tk
@@ -121,7 +122,7 @@ NAMES = ["a", "b", "c", "d", "e"]
 PAIRS = [(x, v, y, w) for x, y in itertools.combinations(NAMES, 2) for v in VALUES for w in VALUES]
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled_examples(1.5))
 @given(st.frozensets(st.sampled_from(PAIRS), min_size=10, max_size=60), st.booleans())
 def test_backjumping_misses_nothing(exclusions: Exclusions, is_chronological: bool) -> None:
     """Values are found exactly when there are some, whichever way the search goes back."""

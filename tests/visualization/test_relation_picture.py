@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from PIL import Image
+from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import MissingExtraError, OutputError, TmkitError, UnknownNameError
@@ -208,7 +209,7 @@ def graphs(draw: st.DrawFn) -> SceneGraph:
     return scene
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled_examples(0.4), deadline=None)
 @given(graphs())
 def test_boxes_are_apart_and_every_edge_is_drawn(scene: SceneGraph) -> None:
     """In any layout no two boxes overlap, and there is one arrow for each edge of the scene."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 
 from tmkit.errors import OutputError
 from tmkit.tamp import BranchFailure, SearchTree, SearchTreeNode
@@ -36,7 +37,7 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
     return SearchTree("transfers", tuple(nodes))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled_examples(0.4), deadline=None)
 @given(size=st.integers(1, 400), seed=st.integers(0, 99), rows=st.integers(1, 120))
 def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(size: int, seed: int, rows: int) -> None:
     """Each version is a dot or counted in a rest; every way to a dot is drawn; lines do not lie on each other."""

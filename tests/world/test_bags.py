@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.effort import scaled_examples
 
 from tmkit.errors import FileFormatError, MissingFileError, OutputError, UnknownNameError
 from tmkit.graph import Revolute, SceneGraph, configuration, joint_history
@@ -264,7 +265,7 @@ def test_broken_files_are_named(storage: Any, damage: Callable[[Path], None], wh
         play_bag(bag, Buffer())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled_examples(0.4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(STORAGES), st.lists(st.tuples(st.floats(0.0, 0.999), st.integers(0, 255)), min_size=1, max_size=4)
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import Box, Revolute, SceneGraph, find_structure
@@ -87,7 +88,7 @@ _edits = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled_examples(0.6), deadline=None)
 @given(_edits)
 def test_a_second_execution_changes_nothing(edits: list[tuple[str, float | None]]) -> None:
     """After any edits: the same version twice, and the output of a block that has never run before."""
@@ -381,7 +382,7 @@ def _pattern(parts: list[tuple[set[str], str | None, int]], is_related: bool) ->
     return Pattern(made, [ChildOf("p0", "p1")] if is_related and len(parts) > 1 and parts[1][2] == 1 else [])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled_examples(1.5), deadline=None)
 @given(st.lists(_parts, min_size=1, max_size=3), st.booleans(), st.lists(_parts, min_size=1, max_size=2), st.booleans())
 def test_what_provides_a_pattern_is_a_match_of_it(a: list, a_is: bool, b: list, b_is: bool) -> None:  # type: ignore[type-arg]
     """A scene with exactly what one pattern describes has a match of each that it provides."""

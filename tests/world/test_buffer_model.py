@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from support.effort import scaled_examples
 
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
@@ -134,7 +135,7 @@ class Model(RuleBasedStateMachine):
                 assert [pose.translation[0] for pose in known.poses] == [x for _, x in history]
 
 
-Model.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Model.TestCase.settings = settings(max_examples=scaled_examples(0.6), stateful_step_count=40, deadline=None)
 TestModel = Model.TestCase
 
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import BlockError, SceneError
@@ -63,7 +64,7 @@ def test_the_covariance_of_a_prediction_is_the_known_one() -> None:
     assert covariance[5, 5] == pytest.approx(4e-4 + twist * 9.0 + 0.06 * 27.0 / 3.0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=scaled_examples(0.2), deadline=None)
 @given(st.lists(st.floats(0.01, 20.0), min_size=2, max_size=4, unique=True), st.booleans())
 def test_the_covariance_grows_with_the_horizon(horizons: list[float], has_twist: bool) -> None:
     """Its growth has no negative eigenvalue."""

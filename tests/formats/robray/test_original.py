@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from formats.conftest import Loader
 from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 
 from tmkit.errors import FileFormatError
 from tmkit.formats import load_scene, scene_dump
@@ -118,7 +119,7 @@ def written(body: list[tuple[str, object]], allowed: set[str]) -> str:
     return " ".join(f"{name} {VALUES.get(name, '{0}').format(value)};" for name, value in kept)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled_examples(0.6), deadline=None)
 @given(st.lists(statements, min_size=4, max_size=4), statements, statements)
 def test_inheritance_is_a_search_in_lists(
     tmp_path_factory: pytest.TempPathFactory,

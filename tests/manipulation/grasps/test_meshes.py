@@ -70,7 +70,7 @@ def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
     return [*found, *grip_faults(held, closed, PANDA, object="block")]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled_examples(0.25), deadline=None)
 @given(st.integers(0, 10_000), st.integers(5, 20), st.sampled_from([0.06, 0.09]))
 def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(seed: int, count: int, size: float) -> None:
     """The line between the fingers meets the hull at the grasp's width, in both friction cones; the hand is free."""

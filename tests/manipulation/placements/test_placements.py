@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
+from support.effort import scaled_examples
 from support.gantry import GANTRY, gantry_scene, with_block
 from support.meshes import l_mesh
 from support.polygons import separation
@@ -46,7 +47,7 @@ shapes = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(shapes, st.floats(-3.0, 3.0), st.integers(0, 100))
 def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, seed: int) -> None:
     """The outline is in the region, the lowest point on its surface, the axis upright, and the name differs."""
@@ -69,7 +70,7 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
         assert not found
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=scaled_examples(0.25), deadline=None)
 @given(shapes, shapes, st.integers(0, 1000))
 def test_placements_keep_the_spacing_and_carry_the_weight(shape: Shape, other: Shape, seed: int) -> None:
     """By the collision checker the object is 2 mm from its neighbour; its weight is over the points that touch."""
@@ -271,7 +272,7 @@ def test_regions_and_objects_that_cannot_be_are_refused() -> None:
 
 
 @given(shapes, st.integers(0, 1000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled_examples(0.3), deadline=None)
 def test_reach_is_what_points_say(shape: Shape, seed: int) -> None:
     """The support function is at least that of any point of the outline, and equals it for boxes and meshes."""
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 from hypothesis import assume, given, settings, strategies as st
+from support.effort import scaled_examples
 from support.gantry import GANTRY, gantry_scene, with_block
 from support.meshes import l_mesh, tetrahedron
 
@@ -121,7 +122,7 @@ def test_several_shapes_are_one_object() -> None:
     assert found["+z up"].outline.area == pytest.approx(0.01)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled_examples(0.6), deadline=None)
 @given(st.integers(0, 10_000), st.integers(4, 14))
 def test_every_face_holds_the_weight(seed: int, count: int) -> None:
     """On random hulls: no point is below the face, the outline holds the point below the centre of mass."""

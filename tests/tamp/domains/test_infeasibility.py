@@ -216,7 +216,7 @@ sides = st.floats(0.02, 0.4)
 
 
 @given(object=st.tuples(sides, sides), room=st.tuples(sides, sides))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled_examples(0.6), deadline=None)
 def test_the_condition_for_rectangles_agrees_with_turning_them(
     object: tuple[float, float], room: tuple[float, float]
 ) -> None:

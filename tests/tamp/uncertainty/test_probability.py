@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
 
 from tmkit.errors import ConfigurationError
 from tmkit.tamp.uncertainty.probability import (
@@ -53,7 +54,7 @@ def test_boxes_are_what_sampling_says(seed: int, size: int, independent: bool) -
     assert found.value == pytest.approx(expected, abs=0.008 + 4 * found.standard_error)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(SEEDS, st.sampled_from([0.0, 0.3, -0.8, 0.99, -0.9999, 0.9999999]))
 def test_two_correlated_numbers_agree_with_scipy(seed: int, rho: float) -> None:
     """The bivariate rectangle agrees with scipy's to 1e-9 up to correlations of one in ten million."""
