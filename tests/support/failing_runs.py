@@ -6,6 +6,7 @@ arguments of the command and environment variables, in JSON. It answers with exi
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -76,6 +77,7 @@ def _serve() -> None:
     from tmkit.simulation.quiet import load_pybullet
 
     load_pybullet()
+    gc.freeze()  # so that collections in children copy no memory that they share
     for line in sys.stdin:
         arguments, variables = json.loads(line)
         sys.stdout.write(json.dumps(_forked(arguments, variables)) + "\n")
