@@ -16,6 +16,7 @@ Each test process has a folder of its own for temporary files, which is empty af
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -65,6 +66,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if before is not None:
         os.environ["TMPDIR"] = before
     shutil.rmtree(folder)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of garbage collections, which would look at them each time and find none."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
