@@ -4987,24 +4987,77 @@ def recheck_path(world: CollisionWorld, path: numpy.typing.ArrayLike, *, resolut
         ConfigurationError: a path of the wrong shape or with non-finite numbers.
     """
 
-def search_task(domains: Sequence[int], layers: Sequence[int], init: Sequence[tuple[int, int]], goal: Sequence[tuple[int, int]], operators: Sequence[tuple[Sequence[tuple[int, int]], Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]], int]], axioms: Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]], work: int, improvement_work: int) -> tuple[list[int] | None, bool, int, int]:
+class TaskSearch:
     """
-    Search for a plan of a task in finite-domain variables: lazy A* with FF's heuristic.
+    A task in finite-domain variables, compiled once for searches from any state.
+
+    Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
+    of their arguments alone, and may be called by several threads at once.
 
     Args:
-        domains: how many values each variable has.
-        layers: of axioms, for each variable; -1 when it is not derived.
-        init: a fact (variable, value) for each variable; for a derived one the value that it has when no axiom applies.
-        goal: facts.
-        operators: each as what it needs, its effects (conditions, fact), and its cost, at least 1.
+        domains: number of values of each variable.
+        layers: axiom layer of each variable; -1 if it is not derived.
+        defaults: for each variable a value; that of a derived variable holds while no axiom applies.
+        mutexes: groups of facts of which at most one holds in a reachable state.
+        operators: each as needs, effects (conditions, fact), and cost, at least 1.
         axioms: each as conditions and the fact that they make true.
-        work: how often it may look at a rule, an effect or an axiom, until there is a plan; a look takes some 10 ns.
-        improvement_work: the same after the first plan, for cheaper ones.
-
-    Returns:
-        The numbers of the plan's operators or None; whether it is proved that there is no plan; the number of states
-        expanded, and evaluated. The same arguments give the same plan.
 
     Raises:
-        ConfigurationError: a variable or value that does not exist.
+        ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
+            operator costs nothing.
     """
+
+    def __init__(self, domains: Sequence[int], layers: Sequence[int], defaults: Sequence[int], mutexes: Sequence[Sequence[tuple[int, int]]], operators: Sequence[tuple[Sequence[tuple[int, int]], Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]], int]], axioms: Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]]) -> None: ...
+
+    def derive(self, values: Sequence[int]) -> tuple[int, ...]:
+        """
+        Return the values with those of the derived variables computed from the others.
+
+        Raises:
+            ConfigurationError: if a variable has no such value.
+        """
+
+    def apply(self, operator: int, values: Sequence[int]) -> tuple[int, ...]:
+        """
+        Return the values after an operator, which need not be applicable.
+
+        Raises:
+            ConfigurationError: if there is no such operator or value.
+        """
+
+    def is_applicable(self, operator: int, values: Sequence[int]) -> bool:
+        """
+        Return whether an operator can be applied.
+
+        Raises:
+            ConfigurationError: if there is no such operator or value.
+        """
+
+    def applicable(self, values: Sequence[int]) -> list[int]:
+        """
+        Return the numbers of the operators that can be applied, in order.
+
+        Raises:
+            ConfigurationError: if a variable has no such value.
+        """
+
+    def plan(self, values: Sequence[int], goal: Sequence[tuple[int, int]], constraints: Sequence[tuple[Sequence[tuple[int, int]], int, Sequence[int]]], work: int, improvement_work: int, agenda_work: int = 0) -> tuple[list[int] | None, bool, int, int]:
+        """
+        Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
+
+        Args:
+            values: the state to begin in.
+            goal: facts.
+            constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
+                so many of the facts hold; with a limit of -1, never.
+            work: number of looks at rules, effects and axioms, by A* until there is a plan; a look takes some 10 ns.
+            improvement_work: the same after the first plan, for cheaper ones.
+            agenda_work: the same for each goal of the agenda, where A* gives up; 0 for A* alone.
+
+        Returns:
+            The numbers of the plan's operators or None; whether it is proved that there is no plan; the number of states
+            expanded, and evaluated. The same arguments give the same plan.
+
+        Raises:
+            ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.
+        """

@@ -1,6 +1,6 @@
 """The search of a translated task in this process, by the core: what small tasks need, without starting a program.
 
-Fast Downward's search takes some ten milliseconds to start; the core's (``tmkit._core.search_task``) has found the plan
+Fast Downward's search takes some ten milliseconds to start; the core's (``tmkit._core.TaskSearch``) has found the plan
 of a dozen steps by then. It is lazy A* with FF's heuristic, and gives up after a certain work, not after a time.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 
-from tmkit._core import search_task
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
@@ -32,21 +31,9 @@ def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
     began = time.monotonic()
     if work < 100 * len(task.operators):  # the states of a plan could not be judged
         return None
-    has_costs = bool(task.metric) and any(operator.cost != 1 for operator in task.operators)
-    operators = [
-        (
-            operator.needs,
-            [(effect.conditions, (effect.variable, effect.after)) for effect in operator.effects],
-            operator.cost + 1 if has_costs else 1,  # a step that costs nothing is still a step
-        )
-        for operator in task.operators
-    ]
-    plan, is_unsolvable, expanded, evaluated = search_task(
-        [len(variable.values) for variable in task.variables], [variable.layer for variable in task.variables],
-        [*enumerate(task.init)], task.goal, operators,
-        [(axiom.conditions, (axiom.variable, axiom.after)) for axiom in task.axioms],
-        int(work), _IMPROVEMENT[has_costs],
-    )  # fmt: skip
+    plan, is_unsolvable, expanded, evaluated = task.search.plan(
+        task.init, task.goal, constraints=(), work=int(work), improvement_work=_IMPROVEMENT[task.has_costs]
+    )
     statistics = TaskPlanStatistics(
         expanded=expanded, evaluated=evaluated, operators=len(task.operators), facts=task.fact_count,
         search_seconds=time.monotonic() - began, search="core",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
+from tmkit._core import TaskSearch
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
@@ -123,6 +124,35 @@ class SasTask:
         """Return the ground action that an operator's name, ``stack a b``, stands for."""
         name, *arguments = operator_name.split()
         return GroundAction(name, tuple(self.names.get(argument, argument) for argument in arguments))
+
+    @cached_property
+    def has_costs(self) -> bool:
+        """Whether plans are compared by cost, and operators differ in it."""
+        return bool(self.metric) and any(operator.cost != 1 for operator in self.operators)
+
+    @cached_property
+    def search(self) -> TaskSearch:
+        """The task compiled for searches in the core, from any state. A step that costs nothing costs 1 there."""
+        operators = [
+            (
+                operator.needs,
+                [(effect.conditions, (effect.variable, effect.after)) for effect in operator.effects],
+                operator.cost + 1 if self.has_costs else 1,
+            )
+            for operator in self.operators
+        ]
+        return TaskSearch(
+            domains=[len(variable.values) for variable in self.variables],
+            layers=[variable.layer for variable in self.variables],
+            defaults=self.init,
+            mutexes=self.mutexes,
+            operators=operators,
+            axioms=[(axiom.conditions, (axiom.variable, axiom.after)) for axiom in self.axioms],
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without the compiled task."""
+        return {name: value for name, value in self.__dict__.items() if name != "search"}
 
     @property
     def fact_count(self) -> int:

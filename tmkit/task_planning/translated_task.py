@@ -272,7 +272,10 @@ class TranslatedTask(SasTask):
                     return None
                 value = held[0]
             init.append(value)
-        return replace(self, problem=problem, init=tuple(init), history={})
+        moved = replace(self, problem=problem, init=tuple(init), history={})
+        if "search" in self.__dict__:  # its operators and axioms are the same
+            moved.__dict__["search"] = self.search
+        return moved
 
     def with_spares(self, spare: Mapping[str, int]) -> TranslatedTask:
         """Return the task translated from :func:`with_spare_objects`, in which these are absent.

@@ -1,17 +1,20 @@
 #include "tmkit/task_search.hpp"
 
-#include "bindings.hpp"
+#include "motion.hpp"
 
 namespace tmkit::bindings {
 namespace {
 
-// As Python has them: facts, effects under conditions, and operators that need facts, have effects and cost something.
+// As Python has them: facts, effects under conditions, operators that need facts, have effects and cost something, and
+// constraints by facts, limit and operators.
 using Fact = std::pair<std::int32_t, std::int32_t>;
 using Facts = std::vector<Fact>;
 using Effect = std::pair<Facts, Fact>;
 using Operator = std::tuple<Facts, std::vector<Effect>, std::int64_t>;
+using Constraint = std::tuple<Facts, std::int32_t, std::vector<std::int32_t>>;
+using Values = TupleOf<nb::int_>;
 
-// Reads what names variables and their values; a wrong number is an error.
+// Reads facts, whose variables and values must exist.
 struct Reader {
     const std::vector<std::int32_t>& domains;
 
@@ -33,52 +36,140 @@ struct Reader {
     }
 };
 
-using Found = std::tuple<std::optional<std::vector<std::int32_t>>, bool, std::int64_t, std::int64_t>;
-
-Found search(const std::vector<std::int32_t>& domains, std::vector<std::int32_t> layers, const Facts& init,
-             const Facts& goal, const std::vector<Operator>& operators, const std::vector<Effect>& axioms,
-             std::int64_t work, std::int64_t improvement_work) {
-    const Reader read{domains};
-    if (layers.size() != domains.size() || init.size() != domains.size())
-        throw Error(ErrorKind::configuration, "each variable has one layer and one initial value");
-    Task task{domains, std::move(layers), std::vector<std::int32_t>(domains.size()), read.facts(goal), {}, {}};
-    for (const TaskFact& f : read.facts(init)) task.init[f.variable] = f.value;
-    for (const auto& [needs, effects, cost] : operators)
+void construct(TaskSearch* self, std::vector<std::int32_t> domains, std::vector<std::int32_t> layers,
+               std::vector<std::int32_t> defaults, const std::vector<Facts>& mutexes,
+               const std::vector<Operator>& operators, const std::vector<Effect>& axioms) {
+    if (layers.size() != domains.size() || defaults.size() != domains.size())
+        throw Error(ErrorKind::configuration, "each variable has one layer and one default: {}, {} and {}",
+                    domains.size(), layers.size(), defaults.size());
+    Task task{std::move(domains), std::move(layers), std::move(defaults), {}, {}, {}};
+    const Reader read{task.domains};
+    for (std::size_t v = 0; v < task.domains.size(); ++v)
+        if (task.layers[v] >= 0) read.fact({static_cast<std::int32_t>(v), task.defaults[v]});
+    for (const Facts& group : mutexes) task.mutexes.push_back(read.facts(group));
+    for (const auto& [needs, effects, cost] : operators) {
+        if (cost < 1) throw Error(ErrorKind::configuration, "an operator costs at least 1, not {}", cost);
         task.operators.push_back({read.facts(needs), read.effects(effects), cost});
+    }
     task.axioms = read.effects(axioms);
     for (const TaskEffect& axiom : task.axioms)
         if (task.layers[axiom.fact.variable] < 0)
             throw Error(ErrorKind::configuration, "variable {} is not derived", axiom.fact.variable);
-    nb::gil_scoped_release released;
-    TaskSearchResult r = search_task(task, work, improvement_work);
-    std::optional<std::vector<std::int32_t>> plan;
-    if (r.status == TaskSearchStatus::solved) plan = std::move(r.operators);
-    return {std::move(plan), r.status == TaskSearchStatus::unsolvable, r.expanded, r.evaluated};
+    new (self) TaskSearch(std::move(task));
+}
+
+const TaskValues& checked(const TaskSearch& search, const TaskValues& values) {
+    const std::vector<std::int32_t>& domains = search.task().domains;
+    if (values.size() != domains.size())
+        throw Error(ErrorKind::configuration, "the task has {} variables, not {}", domains.size(), values.size());
+    for (std::size_t v = 0; v < values.size(); ++v)
+        if (values[v] < -1 || values[v] >= domains[v])
+            throw Error(ErrorKind::configuration, "variable {} has no value {}", v, values[v]);
+    return values;
+}
+
+std::int32_t checked(const TaskSearch& search, std::int64_t number) {
+    const std::size_t count = search.task().operators.size();
+    if (number < 0 || static_cast<std::size_t>(number) >= count)
+        throw Error(ErrorKind::configuration, "there is no operator {} of {}", number, count);
+    return static_cast<std::int32_t>(number);
+}
+
+std::vector<TaskConstraint> read_constraints(const TaskSearch& search, const std::vector<Constraint>& given) {
+    const Reader read{search.task().domains};
+    std::vector<TaskConstraint> constraints;
+    for (const auto& [facts, limit, operators] : given) {
+        TaskConstraint constraint{read.facts(facts), limit, operators};
+        for (const TaskFact& f : constraint.facts)
+            if (search.task().layers[f.variable] >= 0)
+                throw Error(ErrorKind::configuration, "a constraint counts facts of derived variable {}", f.variable);
+        for (const std::int32_t number : operators) checked(search, std::int64_t{number});
+        constraints.push_back(std::move(constraint));
+    }
+    return constraints;
+}
+
+Values as_tuple(const TaskValues& values) { return Values(nb::tuple(nb::cast(values))); }
+
+using Found = std::tuple<std::optional<std::vector<std::int32_t>>, bool, std::int64_t, std::int64_t>;
+
+Found plan(const TaskSearch& search, const TaskValues& values, const Facts& goal,
+           const std::vector<Constraint>& constraints, std::int64_t work, std::int64_t improvement_work,
+           std::int64_t agenda_work) {
+    checked(search, values);
+    const TaskFacts wanted = Reader{search.task().domains}.facts(goal);
+    const std::vector<TaskConstraint> read = read_constraints(search, constraints);
+    const TaskSearchWork limits{work, improvement_work, agenda_work};
+    TaskSearchResult r =
+        without_gil([&](const auto& interrupted) { return search.plan(values, wanted, read, limits, interrupted); });
+    std::optional<std::vector<std::int32_t>> operators;
+    if (r.status == TaskSearchStatus::solved) operators = std::move(r.operators);
+    return {std::move(operators), r.status == TaskSearchStatus::unsolvable, r.expanded, r.evaluated};
 }
 
 }  // namespace
 
 void bind_task_search(nb::module_& m) {
-    m.def("search_task", &search, "domains"_a, "layers"_a, "init"_a, "goal"_a, "operators"_a, "axioms"_a, "work"_a,
-          "improvement_work"_a,
-          R"(Search for a plan of a task in finite-domain variables: lazy A* with FF's heuristic.
+    nb::class_<TaskSearch>(m, "TaskSearch",
+                           R"(A task in finite-domain variables, compiled once for searches from any state.
+
+Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
+of their arguments alone, and may be called by several threads at once.
 
 Args:
-    domains: how many values each variable has.
-    layers: of axioms, for each variable; -1 when it is not derived.
-    init: a fact (variable, value) for each variable; for a derived one the value that it has when no axiom applies.
-    goal: facts.
-    operators: each as what it needs, its effects (conditions, fact), and its cost, at least 1.
+    domains: number of values of each variable.
+    layers: axiom layer of each variable; -1 if it is not derived.
+    defaults: for each variable a value; that of a derived variable holds while no axiom applies.
+    mutexes: groups of facts of which at most one holds in a reachable state.
+    operators: each as needs, effects (conditions, fact), and cost, at least 1.
     axioms: each as conditions and the fact that they make true.
-    work: how often it may look at a rule, an effect or an axiom, until there is a plan; a look takes some 10 ns.
+
+Raises:
+    ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
+        operator costs nothing.)")
+        .def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a, "operators"_a, "axioms"_a)
+        .def("derive", [](const TaskSearch& search, const TaskValues& values) {
+        return as_tuple(search.derive(checked(search, values)));
+    }, "values"_a, R"(Return the values with those of the derived variables computed from the others.
+
+Raises:
+    ConfigurationError: if a variable has no such value.)")
+        .def("apply", [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
+        return as_tuple(search.apply(checked(search, number), checked(search, values)));
+    }, "operator"_a, "values"_a, R"(Return the values after an operator, which need not be applicable.
+
+Raises:
+    ConfigurationError: if there is no such operator or value.)")
+        .def("is_applicable", [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
+        return search.is_applicable(checked(search, number), checked(search, values));
+    }, "operator"_a, "values"_a, R"(Return whether an operator can be applied.
+
+Raises:
+    ConfigurationError: if there is no such operator or value.)")
+        .def("applicable", [](const TaskSearch& search, const TaskValues& values) {
+        return search.applicable(checked(search, values));
+    }, "values"_a, R"(Return the numbers of the operators that can be applied, in order.
+
+Raises:
+    ConfigurationError: if a variable has no such value.)")
+        .def("plan", &plan, "values"_a, "goal"_a, "constraints"_a, "work"_a, "improvement_work"_a,
+             "agenda_work"_a = 0, R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
+
+Args:
+    values: the state to begin in.
+    goal: facts.
+    constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
+        so many of the facts hold; with a limit of -1, never.
+    work: number of looks at rules, effects and axioms, by A* until there is a plan; a look takes some 10 ns.
     improvement_work: the same after the first plan, for cheaper ones.
+    agenda_work: the same for each goal of the agenda, where A* gives up; 0 for A* alone.
 
 Returns:
     The numbers of the plan's operators or None; whether it is proved that there is no plan; the number of states
     expanded, and evaluated. The same arguments give the same plan.
 
 Raises:
-    ConfigurationError: a variable or value that does not exist.)");
+    ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.)");
 }
 
 }  // namespace tmkit::bindings

@@ -1,19 +1,29 @@
-// Search for plans of tasks in finite-domain variables, as Fast Downward's translator states them.
+// Search for plans of tasks in finite-domain variables, in the form of Fast Downward's translator.
 //
-// Lazy A* (Richter and Westphal, JAIR 2010): states are judged when they are expanded; of two queues one holds only
-// what preferred operators lead to, and is served more often while that gets nearer to the goal. The heuristic is FF's
+// Small tasks: lazy A* (Richter and Westphal, JAIR 2010). States are evaluated when they are expanded; of two queues one
+// holds only successors by preferred operators, and has priority while the estimate decreases. The heuristic is FF's
 // (Hoffmann and Nebel, JAIR 2001), with supporters by additive costs (Keyder and Geffner, ECAI 2008). Derived facts
-// count as facts; that one does not hold is reached by breaking all rules for it, or, where those are recursive, taken
+// count as facts; a negated derived fact is reached by breaking all rules for it, or, where those are recursive, taken
 // as reached. So a state without a relaxed plan is a dead end, and a search that runs out of states is a proof.
+//
+// Large tasks: a goal agenda (Koehler and Hoffmann, JAIR 2000). Goals are reached one after the other and kept. The plan
+// is then shortened by action elimination (Nakhost and Mueller, ICAPS 2010) and by replanning windows of it.
+//
+// Constraints bound how many of some facts hold before an operator: capacities of regions, learned causes of failure.
+// The relaxed task has facts "at most k of them hold" for them, which operators reach that make one of the facts false.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace tmkit {
 
 struct TaskFact {
     std::int32_t variable, value;
+    auto operator<=>(const TaskFact&) const = default;
 };
 using TaskFacts = std::vector<TaskFact>;
 
@@ -29,24 +39,70 @@ struct TaskOperator {
 };
 
 struct Task {
-    std::vector<std::int32_t> domains;  // how many values each variable has
-    std::vector<std::int32_t> layers;   // of axioms; -1 for variables that are not derived
-    std::vector<std::int32_t> init;     // for derived variables the value they have when no axiom applies
-    TaskFacts goal;
+    std::vector<std::int32_t> domains;   // number of values of each variable
+    std::vector<std::int32_t> layers;    // of axioms; -1 for variables that are not derived
+    std::vector<std::int32_t> defaults;  // of derived variables: the value while no axiom applies
+    std::vector<TaskFacts> mutexes;      // groups of facts of which at most one holds in a reachable state
     std::vector<TaskOperator> operators;
     std::vector<TaskEffect> axioms;  // each gives a derived variable its other value
 };
 
-enum class TaskSearchStatus : std::uint8_t { solved, unsolvable, limit };
+// The operators apply only in states in which at most `limit` of the facts hold; with a limit of -1, never.
+struct TaskConstraint {
+    TaskFacts facts;
+    std::int32_t limit;
+    std::vector<std::int32_t> operators;
+    bool operator==(const TaskConstraint&) const = default;
+};
+
+enum class TaskSearchStatus : std::uint8_t { solved, unsolvable, limit, interrupted };
 
 struct TaskSearchResult {
     TaskSearchStatus status = TaskSearchStatus::limit;
     std::vector<std::int32_t> operators;
     std::int64_t expanded = 0, evaluated = 0;
+    bool by_agenda = false;
 };
 
-// Looks at rules, which are operators' effects and axioms, at most `work` times before there is a plan, and then
-// `improvement_work` times for cheaper ones. The same arguments give the same plan.
-TaskSearchResult search_task(const Task& task, std::int64_t work, std::int64_t improvement_work);
+// Numbers of looks at rules, which are operators' effects and axioms.
+struct TaskSearchWork {
+    std::int64_t search = 0;       // A*, until there is a plan
+    std::int64_t improvement = 0;  // search for a cheaper plan, after the first
+    std::int64_t agenda = 0;       // for each search of the agenda, after A* has given up; 0 for none
+};
+
+using TaskValues = std::vector<std::int32_t>;
+
+class ConstrainedTask;
+
+// A task that is compiled once. All methods are functions of the arguments alone, and may be called by several threads.
+class TaskSearch {
+public:
+    explicit TaskSearch(Task task);
+    ~TaskSearch();
+    TaskSearch(const TaskSearch&) = delete;
+    TaskSearch& operator=(const TaskSearch&) = delete;
+
+    const Task& task() const { return task_; }
+    TaskValues derive(TaskValues values) const;  // with the values of the derived variables
+    TaskValues apply(std::int32_t number, const TaskValues& values) const;
+    bool is_applicable(std::int32_t number, const TaskValues& values) const;
+    std::vector<std::int32_t> applicable(const TaskValues& values) const;
+
+    // A plan from the values. Only A* proves that there is none. `interrupted` is called now and then; true ends the
+    // search.
+    TaskSearchResult plan(const TaskValues& values, const TaskFacts& goal,
+                          const std::vector<TaskConstraint>& constraints, const TaskSearchWork& work,
+                          const std::function<bool()>& interrupted = {}) const;
+
+private:
+    std::shared_ptr<const ConstrainedTask> constrained(const std::vector<TaskConstraint>& constraints) const;
+
+    Task task_;
+    std::shared_ptr<const ConstrainedTask> free_;
+    mutable std::mutex mutex_;
+    mutable std::vector<TaskConstraint> constraints_;                 // of the latest call with any
+    mutable std::shared_ptr<const ConstrainedTask> constrained_;  // compiled with these
+};
 
 }  // namespace tmkit
