@@ -5041,15 +5041,42 @@ class TaskSearch:
             ConfigurationError: if a variable has no such value.
         """
 
-    def plan(self, values: Sequence[int], goal: Sequence[tuple[int, int]], constraints: Sequence[tuple[Sequence[tuple[int, int]], int, Sequence[int]]], work: int, improvement_work: int, agenda_work: int = 0) -> tuple[list[int] | None, bool, int, int]:
+    def with_constraints(self, constraints: Sequence[tuple[Sequence[tuple[int, int]], int, Sequence[int]]]) -> TaskSearch:
+        """
+        Return the same task under these constraints alone.
+
+        Args:
+            constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
+                so many of the facts hold; with a limit of -1, never.
+
+        Raises:
+            ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.
+        """
+
+    def follow(self, values: Sequence[int], goal: Sequence[tuple[int, int]], operators: Sequence[int], omits: bool = False) -> tuple[list[int], list[tuple[int, ...]]] | None:
+        """
+        Return the operators that are applied until the goal holds, and the states, one more than these.
+
+        Args:
+            values: the state to begin in.
+            goal: facts.
+            operators: numbers, in order.
+            omits: whether operators that cannot be applied are omitted.
+
+        Returns:
+            None if the goal does not hold at the end, or an operator cannot be applied and is not to be omitted.
+
+        Raises:
+            ConfigurationError: if a variable, value or operator does not exist.
+        """
+
+    def plan(self, values: Sequence[int], goal: Sequence[tuple[int, int]], work: int, improvement_work: int, agenda_work: int = 0) -> tuple[list[int] | None, bool, int, int]:
         """
         Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
 
         Args:
             values: the state to begin in.
             goal: facts.
-            constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
-                so many of the facts hold; with a limit of -1, never.
             work: number of looks at rules, effects and axioms, by A* until there is a plan; a look takes some 10 ns.
             improvement_work: the same after the first plan, for cheaper ones.
             agenda_work: the same for each goal of the agenda, where A* gives up; 0 for A* alone.
@@ -5059,5 +5086,5 @@ class TaskSearch:
             expanded, and evaluated. The same arguments give the same plan.
 
         Raises:
-            ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.
+            ConfigurationError: if a variable or value does not exist.
         """

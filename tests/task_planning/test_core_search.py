@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.task_problems import load
 
-from tmkit._core import search_task
+from tmkit._core import TaskSearch
 from tmkit.errors import ConfigurationError
 from tmkit.task_planning import FastDownward, TaskPlanStatus
 
@@ -18,6 +18,24 @@ Pair = tuple[int, int]
 Effect = tuple[list[Pair], Pair]
 Operator = tuple[list[Pair], list[Effect], int]
 PLENTY = 10**8
+
+
+def compiled(task: dict[str, Any]) -> TaskSearch:
+    """Return a random task, compiled."""
+    return TaskSearch(
+        domains=task["domains"],
+        layers=task["layers"],
+        defaults=[value for _, value in task["init"]],
+        mutexes=[],
+        operators=task["operators"],
+        axioms=task["axioms"],
+    )
+
+
+def search_task(task: dict[str, Any], work: int, improvement_work: int) -> Any:
+    """Return what A* finds from the initial state."""
+    values = [value for _, value in task["init"]]
+    return compiled(task).plan(values, task["goal"], work=work, improvement_work=improvement_work)
 
 
 @st.composite
@@ -110,7 +128,7 @@ class Model:
 def test_plans_are_the_cheapest_and_proofs_are_true(task: dict[str, Any]) -> None:
     """With work enough, every state is looked at that could lead to a cheaper plan."""
     model = Model(task)
-    plan, is_unsolvable, _, evaluated = search_task(**task, work=PLENTY, improvement_work=PLENTY)
+    plan, is_unsolvable, _, evaluated = search_task(task, work=PLENTY, improvement_work=PLENTY)
     least = model.least_cost()
     assert is_unsolvable == (least is None)
     assert (plan is None) == (least is None)
@@ -129,24 +147,46 @@ def test_plans_are_the_cheapest_and_proofs_are_true(task: dict[str, Any]) -> Non
 @given(random_tasks(), st.integers(0, 200))
 def test_little_work_gives_no_wrong_answer(task: dict[str, Any], work: int) -> None:
     """A search that gives up says neither that there is a plan nor that there is none."""
-    plan, is_unsolvable, _, _ = search_task(**task, work=work, improvement_work=0)
+    plan, is_unsolvable, _, _ = search_task(task, work=work, improvement_work=0)
     least = Model(task).least_cost()
     assert not (is_unsolvable and least is not None)
     assert not (plan is not None and least is None)
-    assert search_task(**task, work=work, improvement_work=0)[0] == plan
+    assert search_task(task, work=work, improvement_work=0)[0] == plan
 
 
 def test_a_wrong_number_is_an_error() -> None:
-    """Variables and values are looked at before anything is read by their numbers."""
-    task: dict[str, Any] = {"layers": [-1], "init": [(0, 0)], "operators": [], "axioms": [], "work": 1}
-    with pytest.raises(ConfigurationError, match="variable 0 has no value 2"):
-        search_task([2], goal=[(0, 2)], improvement_work=0, **task)
-    with pytest.raises(ConfigurationError, match="variable 1 has no value 0"):
-        search_task([2], goal=[(1, 0)], improvement_work=0, **task)
-    with pytest.raises(ConfigurationError, match="one layer and one initial value"):
-        search_task([2, 2], goal=[], improvement_work=0, **task)
-    with pytest.raises(ConfigurationError, match="variable 0 is not derived"):
-        search_task([2], goal=[], improvement_work=0, **{**task, "axioms": [([], (0, 0))]})
+    """Variables, values and operators are checked before anything is read by their numbers."""
+    task: dict[str, Any] = {
+        "domains": [2], "layers": [-1], "defaults": [0], "mutexes": [], "operators": [([], [([], (0, 1))], 1)],
+        "axioms": [],
+    }  # fmt: skip
+    search = TaskSearch(**task)
+    for goal, message in (([(0, 2)], "variable 0 has no value 2"), ([(1, 0)], "variable 1 has no value 0")):
+        with pytest.raises(ConfigurationError, match=message):
+            search.plan([0], goal, 1, 0)
+    with pytest.raises(ConfigurationError, match="the task has 1 variables, not 2"):
+        search.plan([0, 0], [], 1, 0)
+    for values in ([2], [-2]):
+        with pytest.raises(ConfigurationError, match=f"variable 0 has no value {values[0]}"):
+            search.applicable(values)
+    for number in (-1, 1):
+        with pytest.raises(ConfigurationError, match=f"there is no operator {number} of 1"):
+            search.apply(number, [0])
+        with pytest.raises(ConfigurationError, match=f"there is no operator {number} of 1"):
+            search.with_constraints([([], -1, [number])])
+        with pytest.raises(ConfigurationError, match=f"there is no operator {number} of 1"):
+            search.follow([0], [], [number])
+    for name, value, message in (
+        ("layers", [-1, -1], "one layer and one default"),
+        ("axioms", [([], (0, 0))], "variable 0 is not derived"),
+        ("mutexes", [[(0, 0), (0, 2)]], "variable 0 has no value 2"),
+        ("operators", [([], [], 0)], "an operator costs at least 1, not 0"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            TaskSearch(**{**task, name: value})
+    derived = TaskSearch(**{**task, "layers": [0], "operators": []})
+    with pytest.raises(ConfigurationError, match="counts facts of derived variable 0"):
+        derived.with_constraints([([(0, 1)], 0, [])])
 
 
 @pytest.mark.parametrize("name", ["places", "gripper", "rooms", "lamps"])

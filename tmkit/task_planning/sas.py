@@ -115,6 +115,13 @@ class SasTask:
         """Return the variable and value that stand for a basic fact; None when it is the same in every state."""
         return self._values.get(fact)
 
+    def fact_of(self, pair: Pair) -> Fact | None:
+        """Return the basic fact that a variable's value stands for; None when it stands for none."""
+        variable, value = pair
+        meaning = self.variables[variable].values[value] if value >= 0 else ""
+        is_basic = self.variables[variable].layer < 0 and meaning.startswith("Atom ")
+        return self._fact(meaning) if is_basic else None
+
     def _fact(self, meaning: str) -> Fact:
         """Return the fact that ``Atom on(a, b)`` means."""
         predicate, _, arguments = meaning.removeprefix("Atom ").removesuffix(")").partition("(")

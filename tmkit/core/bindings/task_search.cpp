@@ -93,18 +93,29 @@ Values as_tuple(const TaskValues& values) { return Values(nb::tuple(nb::cast(val
 
 using Found = std::tuple<std::optional<std::vector<std::int32_t>>, bool, std::int64_t, std::int64_t>;
 
-Found plan(const TaskSearch& search, const TaskValues& values, const Facts& goal,
-           const std::vector<Constraint>& constraints, std::int64_t work, std::int64_t improvement_work,
-           std::int64_t agenda_work) {
+Found plan(const TaskSearch& search, const TaskValues& values, const Facts& goal, std::int64_t work,
+           std::int64_t improvement_work, std::int64_t agenda_work) {
     checked(search, values);
     const TaskFacts wanted = Reader{search.task().domains}.facts(goal);
-    const std::vector<TaskConstraint> read = read_constraints(search, constraints);
     const TaskSearchWork limits{work, improvement_work, agenda_work};
     TaskSearchResult r =
-        without_gil([&](const auto& interrupted) { return search.plan(values, wanted, read, limits, interrupted); });
+        without_gil([&](const auto& interrupted) { return search.plan(values, wanted, limits, interrupted); });
     std::optional<std::vector<std::int32_t>> operators;
     if (r.status == TaskSearchStatus::solved) operators = std::move(r.operators);
     return {std::move(operators), r.status == TaskSearchStatus::unsolvable, r.expanded, r.evaluated};
+}
+
+using Path = std::tuple<std::vector<std::int32_t>, std::vector<Values>>;
+
+std::optional<Path> follow(const TaskSearch& search, const TaskValues& values, const Facts& goal,
+                           const std::vector<std::int32_t>& operators, bool omits) {
+    for (const std::int32_t number : operators) checked(search, std::int64_t{number});
+    const TaskFacts wanted = Reader{search.task().domains}.facts(goal);
+    std::optional<TaskPath> path = search.follow(checked(search, values), wanted, operators, omits);
+    if (!path) return std::nullopt;
+    std::vector<Values> states;
+    for (const TaskValues& state : path->states) states.push_back(as_tuple(state));
+    return Path{std::move(path->operators), std::move(states)};
 }
 
 }  // namespace
@@ -152,14 +163,35 @@ Raises:
 
 Raises:
     ConfigurationError: if a variable has no such value.)")
-        .def("plan", &plan, "values"_a, "goal"_a, "constraints"_a, "work"_a, "improvement_work"_a,
-             "agenda_work"_a = 0, R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
+        .def("with_constraints", [](const TaskSearch& search, const std::vector<Constraint>& constraints) {
+        return search.with_constraints(read_constraints(search, constraints));
+    }, "constraints"_a, R"(Return the same task under these constraints alone.
+
+Args:
+    constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
+        so many of the facts hold; with a limit of -1, never.
+
+Raises:
+    ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.)")
+        .def("follow", &follow, "values"_a, "goal"_a, "operators"_a, "omits"_a = false,
+             R"(Return the operators that are applied until the goal holds, and the states, one more than these.
 
 Args:
     values: the state to begin in.
     goal: facts.
-    constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
-        so many of the facts hold; with a limit of -1, never.
+    operators: numbers, in order.
+    omits: whether operators that cannot be applied are omitted.
+
+Returns:
+    None if the goal does not hold at the end, or an operator cannot be applied and is not to be omitted.
+
+Raises:
+    ConfigurationError: if a variable, value or operator does not exist.)")
+        .def("plan", &plan, "values"_a, "goal"_a, "work"_a, "improvement_work"_a, "agenda_work"_a = 0, R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
+
+Args:
+    values: the state to begin in.
+    goal: facts.
     work: number of looks at rules, effects and axioms, by A* until there is a plan; a look takes some 10 ns.
     improvement_work: the same after the first plan, for cheaper ones.
     agenda_work: the same for each goal of the agenda, where A* gives up; 0 for A* alone.
@@ -169,7 +201,7 @@ Returns:
     expanded, and evaluated. The same arguments give the same plan.
 
 Raises:
-    ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.)");
+    ConfigurationError: if a variable or value does not exist.)");
 }
 
 }  // namespace tmkit::bindings

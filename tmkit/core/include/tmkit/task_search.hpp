@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <vector>
 
 namespace tmkit {
@@ -52,7 +52,6 @@ struct TaskConstraint {
     TaskFacts facts;
     std::int32_t limit;
     std::vector<std::int32_t> operators;
-    bool operator==(const TaskConstraint&) const = default;
 };
 
 enum class TaskSearchStatus : std::uint8_t { solved, unsolvable, limit, interrupted };
@@ -73,36 +72,43 @@ struct TaskSearchWork {
 
 using TaskValues = std::vector<std::int32_t>;
 
+// Operators and the states that they lead through, the first and the last too.
+struct TaskPath {
+    std::vector<std::int32_t> operators;
+    std::vector<TaskValues> states;
+};
+
 class ConstrainedTask;
 
-// A task that is compiled once. All methods are functions of the arguments alone, and may be called by several threads.
+// A task that is compiled once, and constraints. All methods are functions of the arguments alone, and may be called by
+// several threads.
 class TaskSearch {
 public:
     explicit TaskSearch(Task task);
-    ~TaskSearch();
-    TaskSearch(const TaskSearch&) = delete;
-    TaskSearch& operator=(const TaskSearch&) = delete;
+    // The same task under these constraints alone.
+    TaskSearch with_constraints(const std::vector<TaskConstraint>& constraints) const;
 
-    const Task& task() const { return task_; }
+    const Task& task() const { return *task_; }
     TaskValues derive(TaskValues values) const;  // with the values of the derived variables
     TaskValues apply(std::int32_t number, const TaskValues& values) const;
     bool is_applicable(std::int32_t number, const TaskValues& values) const;
     std::vector<std::int32_t> applicable(const TaskValues& values) const;
 
+    // The path by these operators until the goal holds; none where it does not, or an operator cannot be applied, which
+    // is omitted if `omits` holds.
+    std::optional<TaskPath> follow(const TaskValues& values, const TaskFacts& goal,
+                                   const std::vector<std::int32_t>& operators, bool omits) const;
+
     // A plan from the values. Only A* proves that there is none. `interrupted` is called now and then; true ends the
     // search.
-    TaskSearchResult plan(const TaskValues& values, const TaskFacts& goal,
-                          const std::vector<TaskConstraint>& constraints, const TaskSearchWork& work,
+    TaskSearchResult plan(const TaskValues& values, const TaskFacts& goal, const TaskSearchWork& work,
                           const std::function<bool()>& interrupted = {}) const;
 
 private:
-    std::shared_ptr<const ConstrainedTask> constrained(const std::vector<TaskConstraint>& constraints) const;
+    TaskSearch(std::shared_ptr<const Task> task, const std::vector<TaskConstraint>& constraints);
 
-    Task task_;
-    std::shared_ptr<const ConstrainedTask> free_;
-    mutable std::mutex mutex_;
-    mutable std::vector<TaskConstraint> constraints_;                 // of the latest call with any
-    mutable std::shared_ptr<const ConstrainedTask> constrained_;  // compiled with these
+    std::shared_ptr<const Task> task_;
+    std::shared_ptr<const ConstrainedTask> compiled_;
 };
 
 }  // namespace tmkit

@@ -105,35 +105,43 @@ void ConstrainedTask::add_operator(std::int32_t index) {
     }
 
     for (const Counter& counter : counters_) {
-        const std::int32_t decrease = greatest_decrease(counter, o);
-        if (decrease <= 0) continue;
+        const Decrease decrease = decrease_of(counter, o);
+        if (decrease.most <= 0) continue;
         for (std::int32_t k = counter.floor + 1; k <= counter.top; ++k) {
             std::vector<std::int32_t> all = needs;
             if (k < counter.top) all.push_back(counter.first_fact + k - counter.floor);
-            const std::int32_t left = std::max(0, k - decrease - counter.floor);
-            add_rule(std::move(all), {counter.first_fact + left}, index, o.cost);
+            const std::int32_t left = counter.first_fact + std::max(0, k - decrease.most - counter.floor);
+            if (decrease.lost.empty()) add_rule(all, {left}, index, o.cost);
+            for (const TaskFact& f : decrease.lost) {
+                std::vector<std::int32_t> with_fact = all;
+                with_fact.push_back(number(f));
+                add_rule(std::move(with_fact), {left}, index, o.cost);
+            }
         }
     }
 }
 
 // How many more facts of the counter an operator makes false than true, at most.
-std::int32_t ConstrainedTask::greatest_decrease(const Counter& counter, const TaskOperator& o) {
+ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter, const TaskOperator& o) {
     const auto is_counted = [&](const TaskFact& f) { return std::ranges::binary_search(counter.facts, f); };
     std::map<std::int32_t, std::int32_t> changes;  // the least change that each variable makes
+    Decrease decrease;
     for (const TaskEffect& effect : o.effects) {
         const std::int32_t v = effect.fact.variable;
-        const auto counted = std::ranges::lower_bound(counter.facts, v, {}, &TaskFact::variable);
-        if (counted == counter.facts.end() || counted->variable != v) continue;
+        const auto counted = std::ranges::equal_range(counter.facts, v, {}, &TaskFact::variable);
+        if (counted.empty()) continue;
         const auto need = std::ranges::find(o.needs, v, &TaskFact::variable);
         const bool was_counted = need == o.needs.end() || is_counted(*need);
         std::int32_t change = is_counted(effect.fact) - was_counted;
         if (!effect.conditions.empty()) change = std::min(change, 0);
-        const auto [least, is_first] = changes.try_emplace(v, change);
-        if (!is_first) least->second = std::min(least->second, change);
+        std::int32_t& least = changes.try_emplace(v, change).first->second;
+        least = std::min(least, change);
+        if (change >= 0) continue;
+        for (const TaskFact& f : counted)
+            if (need == o.needs.end() || *need == f) decrease.lost.push_back(f);
     }
-    std::int32_t total = 0;
-    for (const auto& [variable, change] : changes) total += change;
-    return -total;
+    for (const auto& [variable, change] : changes) decrease.most -= change;
+    return decrease;
 }
 
 // A derived variable keeps its default while each axiom for it is broken by one of its conditions.

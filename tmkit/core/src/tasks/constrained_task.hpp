@@ -89,7 +89,11 @@ private:
     void add_rule(std::vector<std::int32_t> needs, const std::vector<std::int32_t>& added, std::int32_t of,
                   std::int64_t cost);
     std::vector<std::int32_t> numbers(const TaskFacts& facts) const;
-    static std::int32_t greatest_decrease(const Counter& counter, const TaskOperator& o);
+    struct Decrease {
+        std::int32_t most = 0;
+        TaskFacts lost;  // one of these held before; empty where that is not known
+    };
+    static Decrease decrease_of(const Counter& counter, const TaskOperator& o);
 
     const Task& task_;
     std::vector<std::vector<const TaskEffect*>> axioms_;  // by layer
