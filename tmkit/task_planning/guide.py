@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from tmkit._core import TaskSearch
 from tmkit.errors import ConfigurationError, TaskPlannerError
@@ -199,13 +199,13 @@ class TaskPlanSource:
             return self._plans[values]
         if hint and (plan := self._adapted(values, hint)) is not None:
             return plan
-        plan, is_unsolvable, _, _ = self._search.plan(
+        found, is_unsolvable, _, _ = self._search.plan(
             values, self.task.goal, self._work, _IMPROVEMENT_WORK, _AGENDA_WORK
         )
-        if plan is not None:
-            return self._keep("searched", values, plan)
-        if not is_unsolvable and (plan := self._fallback_plan(values)) is not None:
-            return self._keep("fallback", values, plan)
+        if found is not None:
+            return self._keep("searched", values, found)
+        if not is_unsolvable and (found := self._fallback_plan(values)) is not None:
+            return self._keep("fallback", values, found)
         if is_unsolvable and all(constraint.is_proved for constraint in self._constraints):
             self._unsolvable[values] = True
         self.counts["none"] += 1
@@ -213,7 +213,10 @@ class TaskPlanSource:
         return None
 
     def is_unsolvable(self, values: Values) -> bool:
-        """Return whether it is proved that no plan from the values satisfies the proved constraints; False proves nothing."""
+        """Return whether it is proved that no plan from the values satisfies the proved constraints.
+
+        False proves nothing.
+        """
         if values not in self._unsolvable:
             search = self._searched_under(c for c in self._constraints if c.is_proved)
             self._unsolvable[values] = search.plan(values, self.task.goal, self._work, 0)[1]
@@ -253,7 +256,7 @@ class TaskPlanSource:
                 similar = [other for other in self._similar[self._key(number)] if self.is_applicable(other, values)]
                 if not similar:
                     continue
-                number = max(similar, key=lambda other, number=number: (self._shared(number, other), -other))
+                number = min(similar, key=partial(self._difference, number))
             operators.append(number)
             values = self.apply(number, values)
         return operators if self.is_goal(values) else None
@@ -270,9 +273,9 @@ class TaskPlanSource:
         action = self.actions[number]
         return (action.name, *action.arguments[:1])
 
-    def _shared(self, a: int, b: int) -> int:
-        """Return the number of arguments that two operators share."""
-        return sum(x == y for x, y in zip(self.actions[a].arguments, self.actions[b].arguments, strict=False))
+    def _difference(self, a: int, b: int) -> int:
+        """Return the number of arguments in which two operators of one action differ."""
+        return sum(x != y for x, y in zip(self.actions[a].arguments, self.actions[b].arguments, strict=True))
 
     def _fallback_plan(self, values: Values) -> list[int] | None:
         """Return a plan by Fast Downward, if it satisfies the constraints that it cannot be given."""

@@ -1,0 +1,247 @@
+"""Task plans from any state: random finite-domain tasks under constraints against a plain-Python model."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
+from support.finite_domain_tasks import Model, Pair, compiled, random_tasks
+from support.task_problems import load
+
+from tmkit._core import TaskSearch
+from tmkit.pddl.model import Problem
+from tmkit.task_planning.guide import OperatorConstraint, TaskPlanSource
+from tmkit.task_planning.sas import SasAxiom, SasEffect, SasOperator, SasTask, SasVariable
+
+Constraint = tuple[list[Pair], int, list[int]]
+PLENTY = 10**7
+NO_WORK = 0
+
+
+@st.composite
+def constrained_tasks(draw: st.DrawFn) -> tuple[dict[str, Any], list[Constraint]]:
+    """Draw a task and up to three constraints; some share their facts."""
+    task = draw(random_tasks())
+    basic = [variable for variable, layer in enumerate(task["layers"]) if layer < 0]
+    facts = [(variable, value) for variable in basic for value in range(task["domains"][variable])]
+    operators = range(len(task["operators"]))
+    sets = draw(st.lists(st.lists(st.sampled_from(facts), max_size=5, unique=True), min_size=1, max_size=2))
+    constraints = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(sets), st.integers(-1, 3), st.lists(st.sampled_from(operators), max_size=5, unique=True)
+            ),
+            max_size=3,
+        )
+    )
+    return task, constraints
+
+
+class ConstrainedModel(Model):
+    """A task under constraints, by their definition."""
+
+    def __init__(self, task: dict[str, Any], constraints: Sequence[Constraint]) -> None:
+        super().__init__(task)
+        self.constraints = constraints
+
+    def is_applicable(self, number: int, state: tuple[int, ...]) -> bool:
+        """Tell whether the needs hold, and at most ``limit`` of each constraint's facts."""
+        return self.holds(self.task["operators"][number][0], state) and all(
+            sum(state[variable] == value for variable, value in facts) <= limit
+            for facts, limit, operators in self.constraints
+            if number in operators
+        )
+
+    def reaches_goal(self, plan: Sequence[int], start: tuple[int, ...] | None = None) -> bool:
+        """Tell whether operators can be applied one after the other and lead to the goal."""
+        state = self.start if start is None else start
+        for number in plan:
+            if not self.is_applicable(number, state):
+                return False
+            state = self.after(state, number)
+        return self.holds(self.task["goal"], state)
+
+    def reachable(self) -> list[tuple[int, ...]]:
+        """Return all states, by breadth-first search."""
+        seen = {self.start: None}
+        queue = deque(seen)
+        while queue:
+            state = queue.popleft()
+            for number in range(len(self.task["operators"])):
+                if self.is_applicable(number, state) and (after := self.after(state, number)) not in seen:
+                    seen[after] = None
+                    queue.append(after)
+        return list(seen)
+
+    def is_solvable(self) -> bool:
+        """Tell whether some reachable state has the goal."""
+        return any(self.holds(self.task["goal"], state) for state in self.reachable())
+
+    def search(self) -> TaskSearch:
+        """Return the core's search under the constraints."""
+        return compiled(self.task).with_constraints(self.constraints)
+
+
+def sas_task(task: dict[str, Any], problem: Problem) -> SasTask:
+    """Return a random task as the translator would write it; each value stands for one fact."""
+    return SasTask(
+        problem=problem, metric=0, mutexes=(), goal=tuple(task["goal"]),
+        init=tuple(value for _, value in task["init"]),
+        variables=tuple(
+            SasVariable(f"var{v}", layer, tuple(f"Atom f{v}-{x}()" for x in range(size)))
+            for v, (size, layer) in enumerate(zip(task["domains"], task["layers"], strict=True))
+        ),
+        operators=tuple(
+            SasOperator(
+                f"a{k % 2} x{k % 3} y{k}",
+                tuple(needs),
+                tuple(SasEffect(tuple(conditions), v, -1, x) for conditions, (v, x) in effects),
+                1,
+            )
+            for k, (needs, effects, _) in enumerate(task["operators"])
+        ),
+        axioms=tuple(SasAxiom(tuple(c), v, 1, x) for c, (v, x) in task["axioms"]),
+    )  # fmt: skip
+
+
+@settings(max_examples=scaled_examples(1.5), deadline=None)
+@given(constrained_tasks())
+def test_plans_satisfy_constraints_and_proofs_are_true(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
+    """A* finds a plan exactly where breadth-first search over all states does, under the constraints."""
+    model = ConstrainedModel(*drawn)
+    plan, is_unsolvable, _, _ = model.search().plan(model.start, model.task["goal"], PLENTY, PLENTY)
+    assert is_unsolvable == (not model.is_solvable())
+    assert (plan is None) == is_unsolvable
+    assert plan is None or model.reaches_goal(plan)
+
+
+@settings(max_examples=scaled_examples(1), deadline=None)
+@given(constrained_tasks())
+def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
+    """With work enough, the plan is the cheapest, since no constraint makes the relaxed task lose a plan."""
+    model = ConstrainedModel(*drawn)
+    plan = model.search().plan(model.start, model.task["goal"], PLENTY, PLENTY)[0]
+    costs, queue = {model.start: 0}, [model.start]
+    while queue:  # label-correcting
+        state = queue.pop()
+        for number, (_, _, price) in enumerate(model.task["operators"]):
+            if model.is_applicable(number, state):
+                after, cost = model.after(state, number), costs[state] + price
+                if cost < costs.get(after, cost + 1):
+                    costs[after] = cost
+                    queue.append(after)
+    least = min((c for state, c in costs.items() if model.holds(model.task["goal"], state)), default=None)
+    assert (None if plan is None else sum(model.task["operators"][k][2] for k in plan)) == least
+
+
+@settings(max_examples=scaled_examples(1.5), deadline=None)
+@given(constrained_tasks())
+def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
+    """The agenda proves nothing; its plans, after elimination and improvement, satisfy the constraints."""
+    model = ConstrainedModel(*drawn)
+    plan, is_unsolvable, _, _ = model.search().plan(model.start, model.task["goal"], NO_WORK, PLENTY, PLENTY)
+    if model.holds(model.task["goal"], model.start):
+        assert plan == []
+        return
+    assert not is_unsolvable
+    assert (plan is not None) == model.is_solvable()
+    if plan is None:
+        return
+    assert model.reaches_goal(plan)
+    for index in range(len(plan)):  # no action with all that depends on it is redundant
+        state, kept = model.start, []
+        for number in [*plan[:index], *plan[index + 1 :]]:
+            if model.is_applicable(number, state):
+                state = model.after(state, number)
+                kept.append(number)
+        assert not model.holds(model.task["goal"], state), (plan, kept)
+
+
+@settings(max_examples=scaled_examples(1), deadline=None)
+@given(constrained_tasks(), st.integers(0, 300), st.integers(0, 300))
+def test_little_work_gives_no_wrong_result(
+    drawn: tuple[dict[str, Any], list[Constraint]], work: int, agenda_work: int
+) -> None:
+    """A search that gives up proves nothing, and the same work gives the same result, also from a new object."""
+    model = ConstrainedModel(*drawn)
+    arguments = (model.start, model.task["goal"], work, work, agenda_work)
+    found = model.search().plan(*arguments)
+    assert found[0] is None or model.reaches_goal(found[0])
+    assert not (found[1] and model.is_solvable())
+    assert model.search().plan(*arguments) == found
+
+
+@settings(max_examples=scaled_examples(1), deadline=None)
+@given(constrained_tasks())
+def test_states_are_as_in_the_model(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
+    """From every reachable state: applicable operators, the states after them, and derived values."""
+    model = ConstrainedModel(*drawn)
+    search = model.search()
+    numbers = range(len(model.task["operators"]))
+    for state in model.reachable():
+        assert search.derive(state) == state
+        assert search.applicable(state) == [k for k in numbers if model.is_applicable(k, state)]
+        for number in numbers:
+            assert search.is_applicable(number, state) == model.is_applicable(number, state)
+            assert search.apply(number, state) == model.after(state, number)
+        assert (search.follow(state, model.task["goal"], []) is not None) == model.holds(model.task["goal"], state)
+
+
+@settings(max_examples=scaled_examples(1), deadline=None)
+@given(constrained_tasks(), st.data())
+def test_hints_and_caches_change_no_validity(
+    drawn: tuple[dict[str, Any], list[Constraint]], data: st.DataObject
+) -> None:
+    """From states in any order, with any hints and constraints that come and go: valid plans, true proofs."""
+    task, constraints = drawn
+    source = TaskPlanSource(sas_task(task, PROBLEM), work=PLENTY)
+    states = ConstrainedModel(task, []).reachable()
+    numbers = st.integers(0, len(task["operators"]) - 1)
+    waiting = list(constraints)
+    for _ in range(data.draw(st.integers(1, 8))):
+        step = data.draw(st.sampled_from(["plan", "plan", "forbid", "lift"]))
+        version = source.version
+        if step == "forbid" and waiting:
+            facts, limit, operators = waiting.pop()
+            learned = OperatorConstraint(tuple(facts), limit, tuple(operators), is_proved=data.draw(st.booleans()))
+            is_new = learned not in source.constraints
+            source.forbid(learned)
+            assert source.version == version + is_new
+        elif step == "lift":
+            has_assumptions = any(not constraint.is_proved for constraint in source.constraints)
+            assert source.lift() == has_assumptions
+            assert source.version == version + has_assumptions
+            assert all(constraint.is_proved for constraint in source.constraints)
+        state = data.draw(st.sampled_from(states))
+        hint = data.draw(st.lists(numbers, max_size=4))
+        plan = source.plan(state, hint=hint)
+        model = ConstrainedModel(task, [(list(c.facts), c.limit, list(c.operators)) for c in source.constraints])
+        model.start = state
+        assert (plan is not None) == model.is_solvable()
+        assert plan is None or model.reaches_goal(plan)
+        model.constraints = [(list(c.facts), c.limit, list(c.operators)) for c in source.constraints if c.is_proved]
+        assert source.is_unsolvable(state) == (not model.is_solvable())
+
+
+PROBLEM = load("places")
+
+
+@settings(max_examples=scaled_examples(0.2), deadline=None)
+@given(constrained_tasks())
+def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
+    """One object serves several threads at once, each with its own constraints."""
+    task, constraints = drawn
+    free = compiled(task)
+    start = ConstrainedModel(task, []).start
+
+    def find(number: int) -> Any:
+        search = free if number % 2 else free.with_constraints(constraints)
+        return search.plan(start, task["goal"], NO_WORK if number % 4 < 2 else PLENTY, PLENTY, PLENTY)
+
+    expected = [find(number) for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(find, range(16))) == expected * 4
