@@ -36,10 +36,10 @@ Values = tuple[int, ...]
 _SEARCH_WORK = 150_000
 """Looks at rules by the core's A* search; about 1.5 ms."""
 
-_IMPROVEMENT_WORK = 100_000
+_IMPROVEMENT_WORK = 200_000
 """Looks at rules for a cheaper plan."""
 
-_AGENDA_WORK = 10_000_000
+_AGENDA_WORK = 5_000_000
 """Looks at rules for each goal of the agenda."""
 
 _FALLBACK_SECONDS = 60.0

@@ -139,31 +139,36 @@ Raises:
     ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
         operator costs nothing.)")
         .def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a, "operators"_a, "axioms"_a)
-        .def("derive", [](const TaskSearch& search, const TaskValues& values) {
+        .def("derive",
+             [](const TaskSearch& search, const TaskValues& values) {
         return as_tuple(search.derive(checked(search, values)));
     }, "values"_a, R"(Return the values with those of the derived variables computed from the others.
 
 Raises:
     ConfigurationError: if a variable has no such value.)")
-        .def("apply", [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
+        .def("apply",
+             [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
         return as_tuple(search.apply(checked(search, number), checked(search, values)));
     }, "operator"_a, "values"_a, R"(Return the values after an operator, which need not be applicable.
 
 Raises:
     ConfigurationError: if there is no such operator or value.)")
-        .def("is_applicable", [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
+        .def("is_applicable",
+             [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
         return search.is_applicable(checked(search, number), checked(search, values));
     }, "operator"_a, "values"_a, R"(Return whether an operator can be applied.
 
 Raises:
     ConfigurationError: if there is no such operator or value.)")
-        .def("applicable", [](const TaskSearch& search, const TaskValues& values) {
+        .def("applicable",
+             [](const TaskSearch& search, const TaskValues& values) {
         return search.applicable(checked(search, values));
     }, "values"_a, R"(Return the numbers of the operators that can be applied, in order.
 
 Raises:
     ConfigurationError: if a variable has no such value.)")
-        .def("with_constraints", [](const TaskSearch& search, const std::vector<Constraint>& constraints) {
+        .def("with_constraints",
+             [](const TaskSearch& search, const std::vector<Constraint>& constraints) {
         return search.with_constraints(read_constraints(search, constraints));
     }, "constraints"_a, R"(Return the same task under these constraints alone.
 
@@ -187,7 +192,8 @@ Returns:
 
 Raises:
     ConfigurationError: if a variable, value or operator does not exist.)")
-        .def("plan", &plan, "values"_a, "goal"_a, "work"_a, "improvement_work"_a, "agenda_work"_a = 0, R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
+        .def("plan", &plan, "values"_a, "goal"_a, "work"_a, "improvement_work"_a, "agenda_work"_a = 0,
+             R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
 
 Args:
     values: the state to begin in.

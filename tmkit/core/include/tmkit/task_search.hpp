@@ -1,13 +1,13 @@
 // Search for plans of tasks in finite-domain variables, in the form of Fast Downward's translator.
 //
-// Small tasks: lazy A* (Richter and Westphal, JAIR 2010). States are evaluated when they are expanded; of two queues one
-// holds only successors by preferred operators, and has priority while the estimate decreases. The heuristic is FF's
-// (Hoffmann and Nebel, JAIR 2001), with supporters by additive costs (Keyder and Geffner, ECAI 2008). Derived facts
-// count as facts; a negated derived fact is reached by breaking all rules for it, or, where those are recursive, taken
-// as reached. So a state without a relaxed plan is a dead end, and a search that runs out of states is a proof.
+// Small tasks: lazy A* (Richter and Westphal, JAIR 2010). States are evaluated when they are expanded; of two queues
+// one holds only successors by preferred operators, and has priority while the estimate decreases. The heuristic is
+// FF's (Hoffmann and Nebel, JAIR 2001), with supporters by additive costs (Keyder and Geffner, ECAI 2008). Derived
+// facts count as facts; a negated derived fact is reached by breaking all rules for it, or, where those are recursive,
+// taken as reached. So a state without a relaxed plan is a dead end, and a search that runs out of states is a proof.
 //
-// Large tasks: a goal agenda (Koehler and Hoffmann, JAIR 2000). Goals are reached one after the other and kept. The plan
-// is then shortened by action elimination (Nakhost and Mueller, ICAPS 2010) and by replanning windows of it.
+// Large tasks: a goal agenda (Koehler and Hoffmann, JAIR 2000). Goals are reached one after the other and kept. The
+// plan is then shortened by action elimination (Nakhost and Mueller, ICAPS 2010) and by replanning windows of it.
 //
 // Constraints bound how many of some facts hold before an operator: capacities of regions, learned causes of failure.
 // The relaxed task has facts "at most k of them hold" for them, which operators reach that make one of the facts false.

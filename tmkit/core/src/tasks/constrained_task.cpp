@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -104,6 +105,7 @@ void ConstrainedTask::add_operator(std::int32_t index) {
         add_rule(std::move(all), {number(effect.fact)}, index, o.cost);
     }
 
+    raise_ceilings(index);
     for (const Counter& counter : counters_) {
         const Decrease decrease = decrease_of(counter, o);
         if (decrease.most <= 0) continue;
@@ -142,6 +144,25 @@ ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter, c
     }
     for (const auto& [variable, change] : changes) decrease.most -= change;
     return decrease;
+}
+
+// How many facts of the counter an operator makes true, at most.
+std::int32_t ConstrainedTask::greatest_increase(const Counter& counter, const TaskOperator& o) {
+    std::set<std::int32_t> variables;
+    for (const TaskEffect& effect : o.effects)
+        if (std::ranges::binary_search(counter.facts, effect.fact)) variables.insert(effect.fact.variable);
+    return static_cast<std::int32_t>(variables.size());
+}
+
+void ConstrainedTask::raise_ceilings(std::int32_t number) {
+    for (std::size_t c = 0; c < counters_.size(); ++c) {
+        Counter& counter = counters_[c];
+        const std::int32_t increase = greatest_increase(counter, task_.operators[number]);
+        std::int32_t most = counter.top;
+        for (const Limit& limit : limits_[number])
+            if (limit.counter == static_cast<std::int32_t>(c)) most = std::min(most, limit.limit + increase);
+        if (increase > 0) counter.ceiling = std::max(counter.ceiling, most);
+    }
 }
 
 // A derived variable keeps its default while each axiom for it is broken by one of its conditions.
@@ -203,6 +224,15 @@ bool ConstrainedTask::is_allowed(std::int32_t number, const std::int32_t* state)
     if (limits_.empty()) return true;
     return !is_forbidden_[number] && std::ranges::all_of(limits_[number], [&](const Limit& limit) {
         return counters_[limit.counter].count(state) <= limit.limit;
+    });
+}
+
+bool ConstrainedTask::exceeds_limits(const TaskFacts& goal, const std::int32_t* start) const {
+    return std::ranges::any_of(counters_, [&](const Counter& counter) {
+        const auto is_counted = [&](const TaskFact& f) { return std::ranges::binary_search(counter.facts, f); };
+        std::set<TaskFact> wanted;
+        std::ranges::copy_if(goal, std::inserter(wanted, wanted.end()), is_counted);
+        return std::ssize(wanted) > std::max(counter.ceiling, counter.count(start));
     });
 }
 

@@ -52,6 +52,8 @@ public:
         return hold(task_.operators[number].needs, state) && is_allowed(number, state);
     }
     bool is_allowed(std::int32_t number, const std::int32_t* state) const;
+    // Whether the goal names more facts of a counter than can hold, since each operator that adds any has a limit.
+    bool exceeds_limits(const TaskFacts& goal, const std::int32_t* start) const;
 
     // Facts of the relaxation: those of the task, then "at most k of the facts of a counter hold" for each counter and
     // k, then facts that are about axioms.
@@ -74,9 +76,10 @@ public:
 
 private:
     struct Counter {
-        TaskFacts facts;  // sorted
+        TaskFacts facts;                  // sorted
         std::int32_t floor = 0, top = 0;  // the least limit, and how many of the facts may hold at most
         std::int32_t first_fact = 0;      // "at most `floor`"; then one more each, below `top`
+        std::int32_t ceiling = 0;         // how many hold after an operator that adds any, at most
         std::int32_t count(const std::int32_t* state) const;
     };
     struct Limit {
@@ -94,6 +97,8 @@ private:
         TaskFacts lost;  // one of these held before; empty where that is not known
     };
     static Decrease decrease_of(const Counter& counter, const TaskOperator& o);
+    static std::int32_t greatest_increase(const Counter& counter, const TaskOperator& o);
+    void raise_ceilings(std::int32_t number);
 
     const Task& task_;
     std::vector<std::vector<const TaskEffect*>> axioms_;  // by layer

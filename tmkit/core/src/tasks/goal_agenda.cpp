@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::int64_t goal_weight = 2;     // of the estimate, for the next goal
 constexpr std::int64_t greedy_weight = 10;  // for all goals at once
-constexpr std::size_t window_sizes[] = {8, 16};
+constexpr std::int64_t whole_weight = 2;    // for all goals at once, where there is a plan already
+constexpr std::size_t window_sizes[] = {8, 16, 24};
+constexpr std::int64_t window_states = 60;  // evaluated for each window, at most
 
 // The goals that cannot be reached while one of them holds come before it.
 class GoalOrder {
@@ -58,7 +60,8 @@ private:
         for (std::size_t v = 0; v < start_.size(); ++v) {
             const TaskFact held{static_cast<std::int32_t>(v), start_[v]};
             const bool is_basic = task_.task().layers[v] < 0;
-            if (held.value >= 0 && is_basic && (is_derived || (held.variable != fact.variable && !excludes(fact, held))))
+            if (held.value >= 0 && is_basic &&
+                (is_derived || (held.variable != fact.variable && !excludes(fact, held))))
                 reach(task_.number(held));
         }
         const auto [first, end] = task_.count_facts();
@@ -151,8 +154,7 @@ TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& s
                                 std::int64_t work, const std::function<bool()>& interrupted) {
     TaskSearchResult result;
     std::int64_t unlimited = 0;
-    const LazySearchOptions options{
-        .work = work, .improvement_work = 0, .weight = goal_weight, .interrupted = &interrupted};
+    const LazySearchOptions options{.work = work, .weight = goal_weight, .interrupted = &interrupted};
     TaskValues state = start, after;
     TaskFacts kept;
     bool is_reached = true;
@@ -219,27 +221,32 @@ std::vector<std::int32_t> eliminate_actions(const ConstrainedTask& task, const T
     return plan;
 }
 
-std::vector<std::int32_t> improve_windows(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                          std::vector<std::int32_t> plan, std::int64_t work,
-                                          const std::function<bool()>& interrupted) {
+std::vector<std::int32_t> improve_plan(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
+                                       std::vector<std::int32_t> plan, std::int64_t work,
+                                       const std::function<bool()>& interrupted) {
+    LazySearchOptions options{.work = work / 2, .weight = whole_weight, .interrupted = &interrupted};
+    options.bound = cost_of(task.task(), plan);
+    TaskSearchResult whole = search_lazily(task, start, goal, options);
+    if (whole.status == TaskSearchStatus::solved) std::swap(plan, whole.operators);
+    work -= whole.evaluated * task.rule_count();
+
     std::vector<TaskValues> states, changed_states;
     leads_to_goal(task, start, goal, plan, states);
+    options.weight = 1;
     for (const std::size_t size : window_sizes) {
-        for (std::size_t first = 0; first < plan.size() && work > 0; first += size / 2) {
+        const auto stride = static_cast<std::ptrdiff_t>(size / 2);
+        for (auto first = std::ptrdiff_t{0}; first < std::ssize(plan) && work > 0; first += stride) {
             if (is_interrupted(interrupted)) return plan;
-            const std::size_t last = std::min(plan.size(), first + size);
+            const std::ptrdiff_t last = std::min(std::ssize(plan), first + 2 * stride);
             const TaskFacts needed = needed_facts(task.task(), goal, plan.data() + last, plan.data() + plan.size());
-            LazySearchOptions options{.work = std::min(work, 40 * task.rule_count()), .interrupted = &interrupted};
-            options.improvement_work = options.work;
-            const std::vector<std::int32_t> window(plan.begin() + static_cast<std::ptrdiff_t>(first),
-                                                   plan.begin() + static_cast<std::ptrdiff_t>(last));
-            options.bound = cost_of(task.task(), window);
-            const TaskSearchResult shorter = search_lazily(task, states[first], needed, options);
-            work -= (1 + shorter.evaluated) * task.rule_count();
-            if (shorter.status != TaskSearchStatus::solved) continue;
-            std::vector<std::int32_t> changed(plan.begin(), plan.begin() + static_cast<std::ptrdiff_t>(first));
-            changed.insert(changed.end(), shorter.operators.begin(), shorter.operators.end());
-            changed.insert(changed.end(), plan.begin() + static_cast<std::ptrdiff_t>(last), plan.end());
+            options.bound = cost_of(task.task(), {plan.begin() + first, plan.begin() + last});
+            options.work = options.improvement_work = std::min(work, window_states * task.rule_count());
+            const TaskSearchResult window = search_lazily(task, states[first], needed, options);
+            work -= (1 + window.evaluated) * task.rule_count();
+            if (window.status != TaskSearchStatus::solved) continue;
+            std::vector<std::int32_t> changed(plan.begin(), plan.begin() + first);
+            changed.insert(changed.end(), window.operators.begin(), window.operators.end());
+            changed.insert(changed.end(), plan.begin() + last, plan.end());
             if (!leads_to_goal(task, start, goal, changed, changed_states)) continue;
             std::swap(plan, changed);
             std::swap(states, changed_states);

@@ -19,9 +19,10 @@ bool leads_to_goal(const ConstrainedTask& task, const TaskValues& start, const T
 std::vector<std::int32_t> eliminate_actions(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
                                             std::vector<std::int32_t> plan, const std::function<bool()>& interrupted);
 
-// A plan that costs no more, by searches for cheaper replacements of windows of it.
-std::vector<std::int32_t> improve_windows(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                          std::vector<std::int32_t> plan, std::int64_t work,
-                                          const std::function<bool()>& interrupted);
+// A plan that costs no more, by a weighted search for a cheaper one and then by searches for cheaper replacements of
+// windows of it.
+std::vector<std::int32_t> improve_plan(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
+                                       std::vector<std::int32_t> plan, std::int64_t work,
+                                       const std::function<bool()>& interrupted);
 
 }  // namespace tmkit

@@ -7,7 +7,7 @@
 namespace tmkit {
 namespace {
 
-constexpr std::int64_t boost = 1000;  // turns of the preferred queue for each decrease of the estimate
+constexpr std::int64_t boost = 1000;               // turns of the preferred queue for each decrease of the estimate
 constexpr std::int64_t interruption_period = 256;  // states between two calls of `interrupted`
 
 class LazySearch {

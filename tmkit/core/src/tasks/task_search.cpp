@@ -58,9 +58,14 @@ TaskSearchResult TaskSearch::plan(const TaskValues& values, const TaskFacts& goa
                                   const std::function<bool()>& interrupted) const {
     const ConstrainedTask& task = *compiled_;
     const TaskValues start = derive(values);
+    TaskSearchResult result;
+    if (task.exceeds_limits(goal, start.data())) {
+        result.status = TaskSearchStatus::unsolvable;
+        return result;
+    }
     const LazySearchOptions options{
         .work = work.search, .improvement_work = work.improvement, .interrupted = &interrupted};
-    TaskSearchResult result = search_lazily(task, start, goal, options);
+    result = search_lazily(task, start, goal, options);
     if (result.status != TaskSearchStatus::limit || work.agenda <= 0) return result;
 
     TaskSearchResult large = plan_by_agenda(task, start, goal, work.agenda, interrupted);
@@ -68,7 +73,7 @@ TaskSearchResult TaskSearch::plan(const TaskValues& values, const TaskFacts& goa
     large.evaluated += result.evaluated;
     if (large.status != TaskSearchStatus::solved) return large;
     large.operators = eliminate_actions(task, start, goal, std::move(large.operators), interrupted);
-    large.operators = improve_windows(task, start, goal, std::move(large.operators), work.improvement, interrupted);
+    large.operators = improve_plan(task, start, goal, std::move(large.operators), work.improvement, interrupted);
     if (interrupted && interrupted()) large.status = TaskSearchStatus::interrupted;
     return large;
 }
