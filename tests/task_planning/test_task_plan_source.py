@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.finite_domain_tasks import Model, Pair, compiled, random_tasks
+from support.tamp_problems import cook
 from support.task_problems import load
 
+import tmkit as tk
 from tmkit._core import TaskSearch
+from tmkit.errors import ConfigurationError
 from tmkit.pddl.model import Problem
+from tmkit.pddl.validation import validate_task_plan
+from tmkit.tamp import load_planning_domain
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.task_planning import FastDownward, guide
 from tmkit.task_planning.guide import OperatorConstraint, TaskPlanSource
 from tmkit.task_planning.sas import SasAxiom, SasEffect, SasOperator, SasTask, SasVariable
+from tmkit.task_planning.translated_task import TranslatedTask
 
 Constraint = tuple[list[Pair], int, list[int]]
 PLENTY = 10**7
 NO_WORK = 0
+PROBLEM = load("places")
 
 
 @st.composite
@@ -227,9 +239,6 @@ def test_hints_and_caches_change_no_validity(
         assert source.is_unsolvable(state) == (not model.is_solvable())
 
 
-PROBLEM = load("places")
-
-
 @settings(max_examples=scaled_examples(0.2), deadline=None)
 @given(constrained_tasks())
 def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
@@ -245,3 +254,147 @@ def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]
     expected = [find(number) for number in range(4)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(find, range(16))) == expected * 4
+
+
+def kitchen_task(count: int) -> TranslatedTask:
+    """Return the translated task of washing and cooking so many things."""
+    generated = cook(count)
+    domain = load_planning_domain("kitchen", manipulator=tk.load_manipulator(str(generated.robot)))
+    return FastDownward().prepare(derive_problem(generated.scene, domain, goal=str(generated.goal)))
+
+
+def on_stove(task: SasTask) -> tuple[tuple[Pair, ...], tuple[int, ...]]:
+    """Return the facts of things on the stove, and the operators that add one."""
+    facts = tuple(
+        (number, value)
+        for number, variable in enumerate(task.variables)
+        for value, meaning in enumerate(variable.values)
+        if meaning.startswith("Atom on(") and "stove" in meaning
+    )
+    operators = tuple(
+        number
+        for number, operator in enumerate(task.operators)
+        if any((effect.variable, effect.after) in facts for effect in operator.effects)
+    )
+    return facts, operators
+
+
+@pytest.mark.parametrize(("capacity", "steps"), [(None, 121), (14, 133), (1, 159)])
+def test_large_tasks_are_solved_with_few_steps(capacity: int | None, steps: int) -> None:
+    """Each thing costs six actions, the arm's return one, each thing that leaves the stove again two."""
+    task = kitchen_task(20)
+    source = TaskPlanSource(task, fallback=None)
+    facts, operators = on_stove(task)
+    if capacity is not None:
+        source.forbid(OperatorConstraint.capacity(facts, capacity, operators))
+    plan = source.plan(task.init)
+    assert plan is not None
+    assert len(plan) == steps
+    assert validate_task_plan(task.problem, [source.actions[number] for number in plan]).is_valid
+    values = task.init
+    for index, number in enumerate(plan):  # all suffixes are known
+        assert source.plan(values) == plan[index:]
+        values = source.apply(number, values)
+        assert capacity is None or sum(values[variable] == value for variable, value in facts) <= capacity
+    assert source.is_goal(values)
+    assert source.counts["searched"] == 1
+
+
+def test_a_goal_beyond_a_capacity_is_proved_unsolvable() -> None:
+    """A proof holds until the constraint is lifted, and only if the constraint itself is proved."""
+    task = kitchen_task(3)
+    source = TaskPlanSource(task, fallback=None)
+    facts, operators = on_stove(task)
+    none_on_stove = OperatorConstraint.capacity(facts, 0, operators)
+    source.forbid(none_on_stove)
+    assert source.plan(task.init) is None
+    assert not source.is_unsolvable(task.init)
+    assert source.lift()
+    assert not source.lift()
+    assert source.plan(task.init) is not None
+    source.forbid(replace(none_on_stove, is_proved=True))
+    assert source.plan(task.init) is None
+    assert source.is_unsolvable(task.init)
+    assert not source.lift()
+
+
+def test_fast_downward_plans_where_the_core_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From another state than the first, with a context and an action forbidden."""
+    monkeypatch.setattr(guide, "_AGENDA_WORK", 0)
+    task = FastDownward().prepare(load("places"))
+    free = TaskPlanSource(task)
+    first = free.plan(task.init)
+    assert first is not None
+    start = free.apply(first[0], task.init)
+    source = TaskPlanSource(task, work=0)
+    assert source.plan(start) is not None
+    assert source.counts["fallback"] == 1
+    step = first[1]
+    context = tuple((number, start[number]) for number, _ in task.operators[step].needs)
+    source.forbid(OperatorConstraint.context(context, (step,)))
+    plan = source.plan(start)
+    assert plan is None or (plan[0] != step and source.counts["fallback"] == 2)
+    expected = TaskPlanSource(task, work=PLENTY)
+    expected.forbid(source.constraints[0])
+    assert (plan is None) == (expected.plan(start) is None)
+
+
+def test_states_and_values_agree() -> None:
+    """The values of each state on a plan are those of PDDL's state after the same actions."""
+    task = FastDownward().prepare(load("gripper"))
+    source = TaskPlanSource(task)
+    state, values = task.problem.init, task.init
+    plan = source.plan(values)
+    assert plan
+    for number in plan:
+        assert source.values(state) == values
+        assert source.is_applicable(number, values)
+        assert number in source.applicable(values)
+        state = task.problem.apply(state, source.actions[number])
+        values = source.apply(number, values)
+    assert source.is_goal(values)
+
+
+def test_the_hint_is_used_where_it_leads_to_the_goal() -> None:
+    """As it is, without what was done, and with other arguments; no search is made."""
+    task = FastDownward().prepare(load("gripper"))
+    plan = TaskPlanSource(task).plan(task.init)
+    assert plan is not None
+    after = TaskPlanSource(task).apply(plan[0], task.init)
+    for values, hint in ((task.init, plan), (after, plan), (after, plan[1:])):
+        source = TaskPlanSource(task)
+        assert source.plan(values, hint=hint) is not None
+        assert source.counts == {"reused": 1}
+    source = TaskPlanSource(task)
+    source.forbid(OperatorConstraint((), -1, (plan[0],)))
+    adapted = source.plan(task.init, hint=plan)
+    assert adapted is not None
+    assert plan[0] not in adapted
+
+
+def test_the_compiled_task_is_shared_and_not_pickled() -> None:
+    """A task at another state has the same search; a pickled task compiles its own."""
+    task = FastDownward().prepare(load("gripper"))
+    search = task.search
+    moved = task.at_state(task.problem.init)
+    assert moved is not None
+    assert moved.search is search
+    loaded = pickle.loads(pickle.dumps(task))
+    assert loaded == task
+    assert loaded.search is not search
+    assert task.forbid(task.action_of(task.operators[0].name), ()).search is not search
+
+
+def test_errors_name_the_number() -> None:
+    """A constraint of a wrong operator or fact leaves the constraints as they are."""
+    task = FastDownward().prepare(load("gripper"))
+    source = TaskPlanSource(task)
+    count = len(task.operators)
+    with pytest.raises(ConfigurationError, match=f"there is no operator {count} of {count}"):
+        source.forbid(OperatorConstraint((), -1, (count,)))
+    with pytest.raises(ConfigurationError, match="variable 0 has no value 99"):
+        source.forbid(OperatorConstraint(((0, 99),), 0, (0,)))
+    assert source.constraints == ()
+    assert source.version == 0
+    with pytest.raises(ConfigurationError, match="the task is incomplete"):
+        TaskPlanSource(TranslatedTask.unfinished(task.problem))

@@ -42,8 +42,11 @@ _IMPROVEMENT_WORK = 200_000
 _AGENDA_WORK = 5_000_000
 """Looks at rules for each goal of the agenda."""
 
-_FALLBACK_SECONDS = 60.0
-"""Time limit of Fast Downward, whose searches end by work long before [s]."""
+_FALLBACK = FastDownward(core_work=0.0)
+"""Planner of tasks for which the core finds no plan."""
+
+_FALLBACK_SECONDS = 10.0
+"""Time limit of the fallback [s]."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class TaskPlanSource:
         ConfigurationError: if the task is not complete.
     """
 
-    def __init__(self, task: SasTask, *, work: float = _SEARCH_WORK, fallback: FastDownward | None = None) -> None:
+    def __init__(self, task: SasTask, *, work: float = _SEARCH_WORK, fallback: FastDownward | None = _FALLBACK) -> None:
         if not task.is_complete:
             raise ConfigurationError("the task is incomplete: its translation ran out of time or memory")
         self.task = task
