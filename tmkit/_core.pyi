@@ -5021,6 +5021,10 @@ class TaskSearch:
         """
         Return the values after an operator, which need not be applicable.
 
+        Args:
+            operator: its number.
+            values: the state before.
+
         Raises:
             ConfigurationError: if there is no such operator or value.
         """
@@ -5028,6 +5032,10 @@ class TaskSearch:
     def is_applicable(self, operator: int, values: Sequence[int]) -> bool:
         """
         Return whether an operator can be applied.
+
+        Args:
+            operator: its number.
+            values: the state before.
 
         Raises:
             ConfigurationError: if there is no such operator or value.

@@ -151,12 +151,20 @@ Raises:
         return as_tuple(search.apply(checked(search, number), checked(search, values)));
     }, "operator"_a, "values"_a, R"(Return the values after an operator, which need not be applicable.
 
+Args:
+    operator: its number.
+    values: the state before.
+
 Raises:
     ConfigurationError: if there is no such operator or value.)")
         .def("is_applicable",
              [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
         return search.is_applicable(checked(search, number), checked(search, values));
     }, "operator"_a, "values"_a, R"(Return whether an operator can be applied.
+
+Args:
+    operator: its number.
+    values: the state before.
 
 Raises:
     ConfigurationError: if there is no such operator or value.)")
