@@ -32,7 +32,7 @@ def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
     if work < 100 * len(task.operators):  # the states of a plan could not be judged
         return None
     plan, is_unsolvable, expanded, evaluated = task.search.plan(
-        task.init, task.goal, work=int(work), improvement_work=_IMPROVEMENT[task.has_costs]
+        task.init, task.goal, work=int(work), improvement_work=_IMPROVEMENT[task.is_cost_weighted]
     )
     statistics = TaskPlanStatistics(
         expanded=expanded, evaluated=evaluated, operators=len(task.operators), facts=task.fact_count,

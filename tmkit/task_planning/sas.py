@@ -133,7 +133,7 @@ class SasTask:
         return GroundAction(name, tuple(self.names.get(argument, argument) for argument in arguments))
 
     @cached_property
-    def has_costs(self) -> bool:
+    def is_cost_weighted(self) -> bool:
         """Whether plans are compared by cost, and operators differ in it."""
         return bool(self.metric) and any(operator.cost != 1 for operator in self.operators)
 
@@ -144,7 +144,7 @@ class SasTask:
             (
                 operator.needs,
                 [(effect.conditions, (effect.variable, effect.after)) for effect in operator.effects],
-                operator.cost + 1 if self.has_costs else 1,
+                operator.cost + 1 if self.is_cost_weighted else 1,
             )
             for operator in self.operators
         ]

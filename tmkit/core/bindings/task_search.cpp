@@ -118,29 +118,9 @@ std::optional<Path> follow(const TaskSearch& search, const TaskValues& values, c
     return Path{std::move(path->operators), std::move(states)};
 }
 
-}  // namespace
-
-void bind_task_search(nb::module_& m) {
-    nb::class_<TaskSearch>(m, "TaskSearch",
-                           R"(A task in finite-domain variables, compiled once for searches from any state.
-
-Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
-of their arguments alone, and may be called by several threads at once.
-
-Args:
-    domains: number of values of each variable.
-    layers: axiom layer of each variable; -1 if it is not derived.
-    defaults: for each variable a value; that of a derived variable holds while no axiom applies.
-    mutexes: groups of facts of which at most one holds in a reachable state.
-    operators: each as needs, effects (conditions, fact), and cost, at least 1.
-    axioms: each as conditions and the fact that they make true.
-
-Raises:
-    ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
-        operator costs nothing.)")
-        .def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a, "operators"_a, "axioms"_a)
-        .def("derive",
-             [](const TaskSearch& search, const TaskValues& values) {
+void bind_states(nb::class_<TaskSearch>& cls) {
+    cls.def("derive",
+            [](const TaskSearch& search, const TaskValues& values) {
         return as_tuple(search.derive(checked(search, values)));
     }, "values"_a, R"(Return the values with those of the derived variables computed from the others.
 
@@ -168,15 +148,17 @@ Args:
 
 Raises:
     ConfigurationError: if there is no such operator or value.)")
-        .def("applicable",
-             [](const TaskSearch& search, const TaskValues& values) {
+        .def("applicable", [](const TaskSearch& search, const TaskValues& values) {
         return search.applicable(checked(search, values));
     }, "values"_a, R"(Return the numbers of the operators that can be applied, in order.
 
 Raises:
-    ConfigurationError: if a variable has no such value.)")
-        .def("with_constraints",
-             [](const TaskSearch& search, const std::vector<Constraint>& constraints) {
+    ConfigurationError: if a variable has no such value.)");
+}
+
+void bind_plans(nb::class_<TaskSearch>& cls) {
+    cls.def("with_constraints",
+            [](const TaskSearch& search, const std::vector<Constraint>& constraints) {
         return search.with_constraints(read_constraints(search, constraints));
     }, "constraints"_a, R"(Return the same task under these constraints alone.
 
@@ -216,6 +198,31 @@ Returns:
 
 Raises:
     ConfigurationError: if a variable or value does not exist.)");
+}
+
+}  // namespace
+
+void bind_task_search(nb::module_& m) {
+    nb::class_<TaskSearch> cls(m, "TaskSearch",
+                               R"(A task in finite-domain variables, compiled once for searches from any state.
+
+Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
+of their arguments alone, and may be called by several threads at once.
+
+Args:
+    domains: number of values of each variable.
+    layers: axiom layer of each variable; -1 if it is not derived.
+    defaults: for each variable a value; that of a derived variable holds while no axiom applies.
+    mutexes: groups of facts of which at most one holds in a reachable state.
+    operators: each as needs, effects (conditions, fact), and cost, at least 1.
+    axioms: each as conditions and the fact that they make true.
+
+Raises:
+    ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
+        operator costs nothing.)");
+    cls.def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a, "operators"_a, "axioms"_a);
+    bind_states(cls);
+    bind_plans(cls);
 }
 
 }  // namespace tmkit::bindings
