@@ -1,0 +1,536 @@
+"""Random families of planning problems: a benchmark on which no search was tuned.
+
+An instance is drawn from its family's key and its number alone. Its objects are in reach at their starts and goals with
+one grasp that is free at both, and far enough from each other that a hand fits between them where it has to. An
+arrangement without these properties is rejected, and the next one of the same generator is drawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import tmkit as tk
+from tmkit.batch.generated_problems import add_block, add_box, table_scene
+from tmkit.errors import ConfigurationError
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.manipulation import Grasp, grasps_of
+from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
+from tmkit.plans import ContinuousGoal, ObjectAt
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+
+__all__ = ["FAMILIES", "Family", "FamilyInstance", "Reach", "with_yaw"]
+
+_DRAWS = 300
+"""Arrangements drawn for one instance before the family counts as faulty."""
+
+_RETREAT = 0.08
+"""Straight distance from a grasp that has to be free, backwards along the tool [m]."""
+
+_SPREAD = 0.006
+"""Free distance between each finger and the object before a grasp [m]."""
+
+_POSE_TOLERANCE = 0.01
+"""Tolerance of the position of an object that is wanted at a pose [m]."""
+
+_NEAREST = 0.34
+"""Smallest horizontal distance of an object from the base of an arm at a table [m]."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyInstance:
+    """A planning problem of a family.
+
+    Attributes:
+        name: name of the family.
+        number: number of the instance.
+        scene: scene at the start.
+        goal: PDDL text, or poses and PDDL text.
+        domain: name of the domain.
+        robot: the arm, or several.
+        known_steps: fewest steps known, by construction or as a lower bound; plans are compared with it.
+        objects: objects that have to move in every plan.
+    """
+
+    name: str
+    number: int
+    scene: SceneGraph
+    goal: str | Sequence[str | ContinuousGoal]
+    domain: str
+    robot: str | Manipulator | tuple[str | Manipulator, ...]
+    known_steps: int
+    objects: tuple[str, ...]
+
+    def problem(self) -> tk.PlanningProblem:
+        """Return the problem as the planner takes it."""
+        return tk.PlanningProblem(self.scene, domain=self.domain, goal=self.goal, robots=self.robot)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """An arrangement that a generator has drawn: an instance without its name and number."""
+
+    scene: SceneGraph
+    goal: str | Sequence[str | ContinuousGoal]
+    domain: str
+    robot: str | Manipulator | tuple[str | Manipulator, ...]
+    known_steps: int
+    objects: tuple[str, ...]
+
+
+class Rejected(Exception):
+    """An arrangement that may not be feasible."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of random problems.
+
+    Attributes:
+        name: name in the table.
+        key: first part of the seed of each instance.
+        draw: generator of one arrangement, which raises :class:`Rejected` for one that may not be feasible.
+        size: argument of the generator, such as the number of objects.
+        easy: number of an instance that the planner solves in a few seconds.
+    """
+
+    name: str
+    key: int
+    draw: Callable[[np.random.Generator, int], Draft]
+    size: int
+    easy: int = 0
+
+    def instance(self, number: int) -> FamilyInstance:
+        """Return the instance of a number, at least 0.
+
+        Raises:
+            ConfigurationError: if the generator rejects all of its arrangements.
+        """
+        rng = np.random.default_rng([self.key, number])
+        for _ in range(_DRAWS):
+            try:
+                draft = self.draw(rng, self.size)
+            except Rejected:
+                continue
+            return FamilyInstance(self.name, number, **vars(draft))
+        raise ConfigurationError(f"family '{self.name}' has no feasible arrangement for number {number}")
+
+
+class Reach:
+    """Poses at which the hand of an arm takes objects of a scene.
+
+    Args:
+        scene: the scene.
+        robot: name or description of the arm.
+    """
+
+    def __init__(self, scene: SceneGraph, robot: str | Manipulator) -> None:
+        self.scene = scene
+        self.robot = tk.load_manipulator(robot) if isinstance(robot, str) else robot
+
+    def grasps(self, object: str) -> tuple[Grasp, ...]:
+        """Return the grasps of an object."""
+        return grasps_of(self.scene, object, manipulator=self.robot)
+
+    def free_grasps(
+        self, object: str, pose: Pose, grasps: Iterable[Grasp], *, absent: Collection[str] = ()
+    ) -> Iterable[Grasp]:
+        """Yield the grasps that are reached and left without a collision.
+
+        Args:
+            object: frame of the object, which is taken out of the scene.
+            pose: world_from_object.
+            grasps: grasps of the object.
+            absent: other objects that are taken out of the scene.
+        """
+        rest = self.scene
+        for frame in (object, *absent):
+            if frame in rest:
+                rest = rest.remove_frame(frame, subtree=True)
+        world = CollisionWorld(rest)
+        for grasp in grasps:
+            if self._is_free(rest, world, pose @ grasp.object_from_tool, grasp):
+                yield grasp
+
+    def _is_free(self, rest: SceneGraph, world: CollisionWorld, tool: Pose, grasp: Grasp) -> bool:
+        """Return whether the arm gets to a pose of the tool and straight back from there."""
+        robot = self.robot
+        ready = robot.ready_configuration(rest)
+        if robot.gripper_joints:
+            width = min(robot.width_open, grasp.width + 2.0 * _SPREAD)
+            ready = rest.configuration(robot.gripper_values(width), base=ready)
+        for retreat in (0.0, _RETREAT):
+            solutions = inverse_kinematics_solutions(
+                rest,
+                robot.tool,
+                target_pose=tool @ Pose([0.0, 0.0, -retreat]),
+                joints=list(robot.joints),
+                q=ready,
+                count=1,
+                world=world,
+                restarts=12,
+            )
+            if len(solutions.configurations) == 0:
+                return False
+        return True
+
+    def is_reachable(self, object: str, *, absent: Collection[str] = ()) -> bool:
+        """Return whether the hand takes an object where it is."""
+        pose = self.scene.pose(object, relative_to="world")
+        return any(True for _ in self.free_grasps(object, pose, self.grasps(object), absent=absent))
+
+    def find_transfer(self, object: str, goals: Iterable[Pose], *, absent: Collection[str] = ()) -> Pose | None:
+        """Return the first pose to which one grasp carries an object from where it is; None if there is none.
+
+        Args:
+            object: frame of the object.
+            goals: world_from_object of each pose.
+            absent: other objects that are taken out of the scene.
+        """
+        start = self.scene.pose(object, relative_to="world")
+        grasps = list(self.free_grasps(object, start, self.grasps(object), absent=absent))
+        for goal in goals:
+            if any(True for _ in self.free_grasps(object, goal, grasps, absent=absent)):
+                return goal
+        return None
+
+
+def with_yaw(x: float, y: float, z: float, turn: float = 0.0) -> Pose:
+    """Return an upright pose [m, rad]."""
+    return Pose([x, y, z], [0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)])
+
+
+def draw_table(rng: np.random.Generator, *, turn: float = 0.4) -> SceneGraph:
+    """Return the table scene of a Panda whose base is turned at random, by at most `turn` [rad]."""
+    return table_scene().set_pose("panda_link0", with_yaw(0.0, 0.0, 0.0, rng.uniform(-turn, turn)))
+
+
+def draw_points(
+    rng: np.random.Generator, radii: Sequence[float], *, gap: float, far: float = 0.68, side: int = 0
+) -> list[Point]:
+    """Return points on the table in front of an arm at the origin, apart from each other.
+
+    Args:
+        rng: source of random numbers.
+        radii: radius of the object at each point [m].
+        gap: smallest distance between the circles [m].
+        far: largest distance from the arm [m].
+        side: 1 for points on the left, -1 for points on the right, 0 for both.
+
+    Raises:
+        Rejected: if a point has no room.
+    """
+    points: list[Point] = []
+    for radius in radii:
+        for _ in range(300):
+            point = (float(rng.uniform(0.24, far)), float(rng.uniform(-0.56, 0.56)))
+            if point[1] * side < 0.0:
+                continue
+            others = zip(points, radii, strict=False)
+            if _NEAREST < math.hypot(*point) < far and all(
+                math.dist(point, other) > radius + size + gap for other, size in others
+            ):
+                points.append(point)
+                break
+        else:
+            raise Rejected
+    return points
+
+
+def count_displaced(wanted: Mapping[str, str], below: Mapping[str, str]) -> int:
+    """Return the number of blocks that every plan has to move.
+
+    Args:
+        wanted: the block on which each block of a goal tower has to be.
+        below: the block on which each block is at the start, if any.
+    """
+    above = {lower: upper for upper, lower in below.items()}
+    moved: set[str] = set()
+    while True:
+        found = {upper for upper, lower in below.items() if lower in moved}
+        for upper, lower in wanted.items():
+            if below.get(upper) != lower or lower in moved:
+                found.add(upper)
+                if below.get(upper) != lower and lower in above:
+                    found.add(above[lower])
+        if found <= moved:
+            return len(moved)
+        moved |= found
+
+
+def draw_towers(rng: np.random.Generator, size: int) -> Draft:
+    """Draw blocks in piles of one to three, some of which are wanted in a tower of three to five."""
+    scene = draw_table(rng)
+    cells = [(0.3 + 0.1 * i, 0.1 * j) for i in range(5) for j in range(-5, 6)]
+    cells = [cell for cell in cells if 0.33 < math.hypot(*cell) < 0.7]
+    side = float(rng.uniform(0.036, 0.045))
+    names = [f"b{k}" for k in range(size)]
+    piles: list[list[str]] = []
+    for name in names:
+        low = [pile for pile in piles if len(pile) < 3]
+        if low and rng.random() < (0.25 if size <= 20 else 0.45):
+            low[int(rng.integers(len(low)))].append(name)
+        else:
+            piles.append([name])
+    if len(piles) > len(cells) - 8:
+        raise Rejected
+    below: dict[str, str] = {}
+    for pile, cell in zip(piles, rng.permutation(len(cells)).tolist(), strict=False):
+        x, y = (float(value) for value in np.array(cells[cell]) + rng.uniform(-0.008, 0.008, 2))
+        support = "table"
+        for name in pile:
+            scene = add_block(scene, name, x, y, size=(side,) * 3, turn=0.0, support=support)
+            if support != "table":
+                below[name] = support
+            support = name
+    towers = 1 if size <= 10 else int(rng.integers(1, 1 + size // 10))
+    order = [names[k] for k in rng.permutation(size).tolist()]
+    wanted: dict[str, str] = {}
+    for _ in range(towers):
+        height = int(rng.integers(3, 6))
+        tower, order = order[:height], order[height:]
+        wanted.update(itertools.pairwise(tower))
+    displaced = count_displaced(wanted, below)
+    if displaced < 2:
+        raise Rejected
+    reach = Reach(scene, "panda")
+    if not all(reach.is_reachable(name, absent=[other for other in names if other != name]) for name in names):
+        raise Rejected
+    goal = f"(and {' '.join(f'(on {upper} {lower})' for upper, lower in wanted.items())})"
+    must = tuple(upper for upper, lower in wanted.items() if below.get(upper) != lower)
+    return Draft(scene, goal, "blocks", "panda", 2 * displaced, must)
+
+
+def draw_cook(rng: np.random.Generator, size: int) -> Draft:
+    """Draw objects on the floor around an iiwa, each of which has to be washed and cooked."""
+    scene = tk.load_scene("iiwa_kitchen")
+    scene = scene.set_pose("lbr_iiwa_link_0", with_yaw(0.0, 0.0, 0.0, rng.uniform(-0.3, 0.3)))
+    names = [f"b{k}" for k in range(size)]
+    sizes = [(float(rng.uniform(0.045, 0.055)), float(rng.uniform(0.07, 0.12))) for _ in names]
+    points: list[Point] = []
+    for wide, _ in sizes:
+        for _ in range(400):
+            away, angle = rng.uniform(0.42, 0.68), math.radians(rng.uniform(48.0, 132.0))
+            side = 1 if rng.random() < 0.5 else -1
+            point = (float(away * math.cos(angle)), float(side * away * math.sin(angle)))
+            if all(math.dist(point, other) > wide * 1.42 + 0.03 for other in points):
+                points.append(point)
+                break
+        else:
+            raise Rejected
+    for name, point, (wide, tall) in zip(names, points, sizes, strict=True):
+        scene = add_block(scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi), support="floor")
+    reach = Reach(scene, "iiwa_flange")
+    if not all(reach.is_reachable(name) for name in names):
+        raise Rejected
+    low, high = scene.shapes("stove")[0].shape.bounds
+    capacity = int((high[0] - low[0]) * (high[1] - low[1]) / min(wide for wide, _ in sizes) ** 2)
+    goal = f"(and {' '.join(f'(cooked {name})' for name in names)} (athome))"
+    known = 6 * size + 1 + 2 * max(0, size - capacity)
+    return Draft(scene, goal, "kitchen", "iiwa_flange", known, tuple(names))
+
+
+def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
+    """Draw a turned block of objects with gaps of 1.2 to 4 cm, one of which is wanted on a mat."""
+    scene = draw_table(rng)
+    side = int(rng.choice((-1, 1)))
+    mat = (float(rng.uniform(0.4, 0.52)), side * float(rng.uniform(0.36, 0.44)))
+    scene = add_box(scene, "mat", (0.13, 0.13, 0.002), (*mat, 0.001), ("region",))
+    columns = round(math.sqrt(size))
+    rows = math.ceil(size / columns)
+    turn = float(rng.uniform(0.0, math.pi / 2))
+    center = np.array([rng.uniform(0.46, 0.52), -side * rng.uniform(0.08, 0.16)])
+    rotation = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+    boxes: list[tuple[float, float, float, float]] = []
+    v = 0.0
+    for row in range(rows):
+        sizes = rng.uniform([0.03, 0.03, 0.05], [0.055, 0.055, 0.12], (min(columns, size - row * columns), 3))
+        depth = float(sizes[:, 1].max())
+        u = 0.0
+        for wide, deep, _ in sizes:
+            boxes.append((u + wide / 2, v + depth / 2, float(wide), float(deep)))
+            u += wide + rng.uniform(0.012, 0.04)
+        v += depth + rng.uniform(0.012, 0.04)
+    middle = np.mean([box[:2] for box in boxes], axis=0)
+    names = [f"c{k}" for k in range(size)]
+    for name, (u, v, wide, deep) in zip(names, boxes, strict=True):
+        x, y = rotation @ (np.array([u, v]) - middle) + center
+        tall = float(rng.uniform(0.05, 0.11))
+        scene = add_block(scene, name, float(x), float(y), size=(wide, deep, tall), turn=turn)
+    reach = Reach(scene, "panda")
+    if not all(reach.is_reachable(name, absent=[other for other in names if other != name]) for name in names):
+        raise Rejected
+    target = names[int(rng.integers(size))]
+    known = count_fetch(reach, target, names)
+    return Draft(scene, f"(on {target} mat)", "kitchen", "panda", known, (target,))
+
+
+def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
+    """Return the steps to fetch an object of a cluttered place, by taking out as few others as found.
+
+    Raises:
+        Rejected: if no order of taking objects out frees the target.
+    """
+    if reach.is_reachable(target):
+        return 2
+    others = sorted((n for n in names if n != target), key=lambda n: distance_between(reach.scene, target, n))
+    near = others[:8]
+    for count in (1, 2, 3):
+        for removed in itertools.combinations(near, count):
+            if reach.is_reachable(target, absent=removed) and count_removed(reach, removed) == count:
+                return 2 + 2 * count
+    raise Rejected
+
+
+def count_removed(reach: Reach, objects: Sequence[str]) -> int:
+    """Return how many of some objects can be taken out of a scene one after the other."""
+    removed: list[str] = []
+    while True:
+        left = [name for name in objects if name not in removed]
+        free = next((name for name in left if reach.is_reachable(name, absent=removed)), None)
+        if free is None:
+            return len(removed)
+        removed.append(free)
+
+
+def distance_between(scene: SceneGraph, first: str, second: str) -> float:
+    """Return the distance between the origins of two frames [m]."""
+    return float(np.linalg.norm(scene.pose(first, relative_to=second).translation))
+
+
+def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
+    """Draw a shelf and objects before it, half of which are wanted at poses in the shelf and the others anywhere in it.
+
+    The poses are drawn first, from the back to the front; each is reached with the deeper ones in place.
+    """
+    scene = draw_table(rng)
+    side = int(rng.choice((-1, 1)))
+    x, y = float(rng.uniform(0.58, 0.64)), side * float(rng.uniform(0.2, 0.3))
+    deep, wide = float(rng.uniform(0.24, 0.3)), float(rng.uniform(0.36, 0.46)) + 0.04 * (size > 4)
+    board, inside = float(rng.uniform(0.02, 0.06)), float(rng.uniform(0.22, 0.3))
+    scene = add_shelf(scene, (x, y), (deep, wide, inside), board=board)
+    names = [f"b{k}" for k in range(size)]
+    sizes = [tuple(float(value) for value in rng.uniform([0.04, 0.04, 0.09], [0.055, 0.055, 0.14])) for _ in names]
+    points = draw_points(rng, [0.04] * size, gap=0.045, side=-side)
+    wanted = size // 2
+    spots = [
+        (x + deep / 2 - float(rng.uniform(0.06, 0.09)), y + float(v))
+        for v in np.linspace(-wide / 2 + 0.09, wide / 2 - 0.09, wanted)
+    ]
+    front = [(x - deep / 2 + 0.06, y + float(v)) for v in np.linspace(-wide / 3, wide / 3, 5)]
+    goal: list[str | ContinuousGoal] = []
+    placed = scene
+    for name, point, box in zip(names, points, sizes, strict=True):
+        places = [spots[len(goal)]] if len(goal) < wanted else front
+        poses = [with_yaw(*place, board + box[2] / 2, math.pi / 2 * k) for place in places for k in range(4)]
+        for _ in range(10):
+            turn = float(rng.uniform(-math.pi, math.pi))
+            shown = add_block(placed, name, *point, size=box, turn=turn)
+            pose = Reach(shown, "panda").find_transfer(name, poses)
+            if pose is not None:
+                break
+        else:
+            raise Rejected
+        scene = add_block(scene, name, *point, size=box, turn=turn)
+        if len(goal) < wanted:
+            goal.append(ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=None))
+            placed = shown.set_pose(name, shown.pose("table", relative_to="world").inverse() @ pose)
+    goal.extend(f"(on {name} board)" for name in names[wanted:])
+    return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(names))
+
+
+def add_shelf(scene: SceneGraph, at: Point, inside: tuple[float, float, float], *, board: float) -> SceneGraph:
+    """Add a shelf that is open towards the arm.
+
+    Args:
+        scene: the scene.
+        at: middle of the board in the world [m].
+        inside: depth, width and height of the free space [m].
+        board: thickness of the board, a region [m].
+    """
+    (x, y), (deep, wide, high) = at, inside
+    scene = add_box(scene, "board", (deep, wide, board), (x, y, board / 2), ("region",))
+    back = (x + deep / 2 + 0.01, y, board + high / 2)
+    scene = add_box(scene, "shelf_back", (0.02, wide, high), back)
+    for name, sign in (("shelf_right", -1), ("shelf_left", 1)):
+        middle = (x, y + sign * (wide / 2 + 0.01), board + high / 2)
+        scene = add_box(scene, name, (deep, 0.02, high), middle)
+    return add_box(scene, "shelf_top", (deep, wide + 0.04, 0.02), (x, y, board + high + 0.01))
+
+
+def draw_permutation(rng: np.random.Generator, size: int) -> Draft:
+    """Draw objects on a table that are wanted at each other's places, turned at random."""
+    return permute(rng, draw_table(rng), "panda", [f"b{k}" for k in range(size)])
+
+
+def permute(rng: np.random.Generator, scene: SceneGraph, robot: str, names: Sequence[str]) -> Draft:
+    """Add boxes that are wanted at each other's places."""
+    size = len(names)
+    gap = 0.045 if size <= 10 else 0.032
+    points = draw_points(rng, [0.034] * size, gap=gap)
+    starts: list[Pose] = []
+    heights: list[float] = []
+    for name, point in zip(names, points, strict=True):
+        wide, tall = float(rng.uniform(0.038, 0.048)), float(rng.uniform(0.04, 0.09))
+        scene = add_block(scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi))
+        starts.append(scene.pose(name, relative_to="world"))
+        heights.append(tall)
+    order = rng.permutation(size).tolist()
+    reach = Reach(scene, robot)
+    goal: list[str | ContinuousGoal] = []
+    for k, place in enumerate(order):
+        if place == k:
+            continue
+        turn = float(rng.uniform(-math.pi / 4, math.pi / 4))
+        pose = with_yaw(*points[place], heights[k] / 2, turn)
+        if not reach.find_transfer(names[k], [pose], absent=[n for n in names if n != names[k]]):
+            raise Rejected
+        goal.append(ObjectAt(names[k], pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1))
+    cycles = count_cycles(order)
+    moved = tuple(names[k] for k, place in enumerate(order) if place != k)
+    if not moved:
+        raise Rejected
+    return Draft(scene, goal, "kitchen", robot, 2 * len(moved) + 2 * cycles, moved)
+
+
+def count_cycles(order: Sequence[int]) -> int:
+    """Return the number of cycles of a permutation that have at least two elements."""
+    seen: set[int] = set()
+    cycles = 0
+    for start in range(len(order)):
+        if start in seen or order[start] == start:
+            continue
+        cycles += 1
+        place = start
+        while place not in seen:
+            seen.add(place)
+            place = order[place]
+    return cycles
+
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        Family("towers10", 1, draw_towers, 10),
+        Family("towers20", 2, draw_towers, 20),
+        Family("towers30", 3, draw_towers, 30),
+        Family("towers40", 4, draw_towers, 40),
+        Family("cook16", 5, draw_cook, 16),
+        Family("cook24", 6, draw_cook, 24),
+        Family("cook30", 7, draw_cook, 30),
+        Family("fetch12", 8, draw_fetch, 12),
+        Family("fetch25", 9, draw_fetch, 25),
+        Family("shelf4", 10, draw_shelf, 4),
+        Family("shelf6", 11, draw_shelf, 6),
+        Family("permute10", 12, draw_permutation, 10),
+        Family("permute20", 13, draw_permutation, 20),
+    )
+}
+"""The families by name."""
