@@ -412,8 +412,8 @@ def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
     """
     scene = draw_table(rng)
     side = int(rng.choice((-1, 1)))
-    x, y = float(rng.uniform(0.58, 0.64)), side * float(rng.uniform(0.2, 0.3))
-    deep, wide = float(rng.uniform(0.24, 0.3)), float(rng.uniform(0.36, 0.46)) + 0.04 * (size > 4)
+    x, y = float(rng.uniform(0.54, 0.6)), side * float(rng.uniform(0.24, 0.3))
+    deep, wide = float(rng.uniform(0.22, 0.28)), float(rng.uniform(0.37, 0.43)) + 0.08 * (size > 4)
     board, inside = float(rng.uniform(0.02, 0.06)), float(rng.uniform(0.22, 0.3))
     scene = add_shelf(scene, (x, y), (deep, wide, inside), board=board)
     names = [f"b{k}" for k in range(size)]
@@ -421,8 +421,8 @@ def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
     points = draw_points(rng, [0.04] * size, gap=0.045, side=-side)
     wanted = size // 2
     spots = [
-        (x + deep / 2 - float(rng.uniform(0.06, 0.09)), y + float(v))
-        for v in np.linspace(-wide / 2 + 0.09, wide / 2 - 0.09, wanted)
+        (x + deep / 2 - float(rng.uniform(0.05, 0.08)), y + float(v))
+        for v in np.linspace(-wide / 2 + 0.125, wide / 2 - 0.125, wanted)
     ]
     front = [(x - deep / 2 + 0.06, y + float(v)) for v in np.linspace(-wide / 3, wide / 3, 5)]
     goal: list[str | ContinuousGoal] = []
