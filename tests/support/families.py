@@ -17,12 +17,14 @@ import numpy as np
 import tmkit as tk
 from tmkit.batch.generated_problems import add_block, add_box, table_scene
 from tmkit.errors import ConfigurationError
-from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
 from tmkit.plans import ContinuousGoal, ObjectAt
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
+from tmkit.tamp import PythonDomain
+from tmkit.tamp.parts import Stacking, compose_domain
 
 __all__ = ["FAMILIES", "Family", "FamilyInstance", "Reach", "with_yaw"]
 
@@ -63,7 +65,7 @@ class FamilyInstance:
     number: int
     scene: SceneGraph
     goal: str | Sequence[str | ContinuousGoal]
-    domain: str
+    domain: str | PythonDomain
     robot: str | Manipulator | tuple[str | Manipulator, ...]
     known_steps: int
     objects: tuple[str, ...]
@@ -79,7 +81,7 @@ class Draft:
 
     scene: SceneGraph
     goal: str | Sequence[str | ContinuousGoal]
-    domain: str
+    domain: str | PythonDomain
     robot: str | Manipulator | tuple[str | Manipulator, ...]
     known_steps: int
     objects: tuple[str, ...]
@@ -417,7 +419,7 @@ def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
     board, inside = float(rng.uniform(0.02, 0.06)), float(rng.uniform(0.22, 0.3))
     scene = add_shelf(scene, (x, y), (deep, wide, inside), board=board)
     names = [f"b{k}" for k in range(size)]
-    sizes = [tuple(float(value) for value in rng.uniform([0.04, 0.04, 0.09], [0.055, 0.055, 0.14])) for _ in names]
+    sizes = draw_sizes(rng, size, [0.04, 0.04, 0.09], [0.055, 0.055, 0.14])
     points = draw_points(rng, [0.04] * size, gap=0.045, side=-side)
     wanted = size // 2
     spots = [
@@ -425,25 +427,112 @@ def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
         for v in np.linspace(-wide / 2 + 0.125, wide / 2 - 0.125, wanted)
     ]
     front = [(x - deep / 2 + 0.06, y + float(v)) for v in np.linspace(-wide / 3, wide / 3, 5)]
-    goal: list[str | ContinuousGoal] = []
-    placed = scene
-    for name, point, box in zip(names, points, sizes, strict=True):
-        places = [spots[len(goal)]] if len(goal) < wanted else front
-        poses = [with_yaw(*place, board + box[2] / 2, math.pi / 2 * k) for place in places for k in range(4)]
+    poses = [
+        [with_yaw(*place, board + box[2] / 2) for place in ([spots[k]] if k < wanted else front)]
+        for k, box in enumerate(sizes)
+    ]
+    scene, goals = put_before(rng, scene, points, sizes, poses)
+    goal: list[str | ContinuousGoal] = [
+        ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=None)
+        for name, pose in zip(names, goals[:wanted], strict=False)
+    ]
+    goal.extend(f"(on {name} board)" for name in names[wanted:])
+    return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(names))
+
+
+def put_before(
+    rng: np.random.Generator,
+    scene: SceneGraph,
+    points: Sequence[Point],
+    sizes: Sequence[tuple[float, float, float]],
+    goals: Sequence[Sequence[Pose]],
+) -> tuple[SceneGraph, list[Pose]]:
+    """Add boxes, turned so that one grasp carries each to a goal of it while the ones before are at theirs.
+
+    Args:
+        rng: source of random numbers.
+        scene: the scene.
+        points: start of each box on the table [m].
+        sizes: edges of each box [m].
+        goals: world_from_object of the possible goals of each box, which may also be turned by quarter turns.
+
+    Returns:
+        The scene with the boxes at their starts, and the goal of each.
+
+    Raises:
+        Rejected: if no turn of a box has such a grasp.
+    """
+    placed, chosen = scene, []
+    for k, (point, size, poses) in enumerate(zip(points, sizes, goals, strict=True)):
+        name = f"b{k}"
+        turned = [pose @ with_yaw(0.0, 0.0, 0.0, math.pi / 2 * quarter) for pose in poses for quarter in range(4)]
         for _ in range(10):
             turn = float(rng.uniform(-math.pi, math.pi))
-            shown = add_block(placed, name, *point, size=box, turn=turn)
-            pose = Reach(shown, "panda").find_transfer(name, poses)
+            started = add_block(placed, name, *point, size=size, turn=turn)
+            pose = Reach(started, "panda").find_transfer(name, turned)
             if pose is not None:
                 break
         else:
             raise Rejected
-        scene = add_block(scene, name, *point, size=box, turn=turn)
-        if len(goal) < wanted:
-            goal.append(ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=None))
-            placed = shown.set_pose(name, shown.pose("table", relative_to="world").inverse() @ pose)
-    goal.extend(f"(on {name} board)" for name in names[wanted:])
+        scene = add_block(scene, name, *point, size=size, turn=turn)
+        placed = started.set_pose(name, started.pose("table", relative_to="world").inverse() @ pose)
+        chosen.append(pose)
+    return scene, chosen
+
+
+def draw_narrow(rng: np.random.Generator, size: int) -> Draft:
+    """Draw a shelf one object wide and objects before it, wanted in a row from its back to its front."""
+    scene = draw_table(rng)
+    side = int(rng.choice((-1, 1)))
+    deep, wide = 0.1 * size + float(rng.uniform(0.0, 0.03)), float(rng.uniform(0.25, 0.29))
+    x, y = float(rng.uniform(0.66, 0.7)) - deep / 2, side * float(rng.uniform(0.15, 0.25))
+    board = float(rng.uniform(0.02, 0.06))
+    scene = add_shelf(scene, (x, y), (deep, wide, float(rng.uniform(0.24, 0.3))), board=board)
+    names = [f"b{k}" for k in range(size)]
+    sizes = draw_sizes(rng, size, [0.04, 0.04, 0.09], [0.055, 0.055, 0.14])
+    points = draw_points(rng, [0.04] * size, gap=0.05, side=-side)
+    spots = [(x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.01, 0.01))) for k in range(size)]
+    poses = [[with_yaw(*spot, board + box[2] / 2)] for spot, box in zip(spots, sizes, strict=True)]
+    scene, goals = put_before(rng, scene, points, sizes, poses)
+    goal = [
+        ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=None)
+        for name, pose in zip(names, goals, strict=True)
+    ]
     return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(names))
+
+
+def draw_sizes(
+    rng: np.random.Generator, count: int, low: Sequence[float], high: Sequence[float]
+) -> list[tuple[float, float, float]]:
+    """Return edges of boxes between two limits [m]."""
+    return [(float(x), float(y), float(z)) for x, y, z in rng.uniform(low, high, (count, 3))]
+
+
+def draw_behind(rng: np.random.Generator, size: int) -> Draft:
+    """Draw a narrow shelf with an object that is wanted on a mat, and others that block the only approach to it."""
+    scene = draw_table(rng)
+    side = int(rng.choice((-1, 1)))
+    deep, wide = 0.1 * (size + 1) + 0.02, float(rng.uniform(0.25, 0.29))
+    x, y = float(rng.uniform(0.64, 0.68)) - deep / 2, side * float(rng.uniform(0.1, 0.22))
+    board = float(rng.uniform(0.02, 0.06))
+    scene = add_shelf(scene, (x, y), (deep, wide, float(rng.uniform(0.24, 0.3))), board=board)
+    mat = (float(rng.uniform(0.4, 0.5)), -side * float(rng.uniform(0.25, 0.4)))
+    scene = add_box(scene, "mat", (0.13, 0.13, 0.002), (*mat, 0.001), ("region",))
+    names = ["target", *(f"c{k}" for k in range(size))]
+    for k, (name, box) in enumerate(
+        zip(names, draw_sizes(rng, size + 1, [0.04, 0.04, 0.09], [0.055, 0.055, 0.14]), strict=True)
+    ):
+        at = (x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.015, 0.015)))
+        scene = add_block(scene, name, *at, size=box, turn=float(rng.uniform(-0.15, 0.15)), support="board")
+    reach = Reach(scene, "panda")
+    others = names[1:]
+    if any(reach.is_reachable("target", absent=others[k + 1 :]) for k in range(size)):
+        raise Rejected
+    tall = scene.shapes("target")[0].shape.bounds[1][2]
+    goals = [with_yaw(*mat, 0.002 + tall, math.tau / 8 * k) for k in range(8)]
+    if reach.find_transfer("target", goals, absent=others) is None or count_removed(reach, others) < size:
+        raise Rejected
+    return Draft(scene, "(on target mat)", "kitchen", "panda", 2 + 2 * size, ("target",))
 
 
 def add_shelf(scene: SceneGraph, at: Point, inside: tuple[float, float, float], *, board: float) -> SceneGraph:
@@ -470,11 +559,20 @@ def draw_permutation(rng: np.random.Generator, size: int) -> Draft:
     return permute(rng, draw_table(rng), "panda", [f"b{k}" for k in range(size)])
 
 
-def permute(rng: np.random.Generator, scene: SceneGraph, robot: str, names: Sequence[str]) -> Draft:
+def draw_xarm(rng: np.random.Generator, size: int) -> Draft:
+    """Draw the same for an xArm 6 with its gripper."""
+    scene = tk.load_scene("xarm_table")
+    scene = scene.set_pose("link_base", with_yaw(0.0, 0.0, 0.0, rng.uniform(-0.4, 0.4)))
+    return permute(rng, scene, "xarm", [f"b{k}" for k in range(size)], far=0.55)
+
+
+def permute(
+    rng: np.random.Generator, scene: SceneGraph, robot: str, names: Sequence[str], *, far: float = 0.68
+) -> Draft:
     """Add boxes that are wanted at each other's places."""
     size = len(names)
     gap = 0.045 if size <= 10 else 0.032
-    points = draw_points(rng, [0.034] * size, gap=gap)
+    points = draw_points(rng, [0.034] * size, gap=gap, far=far)
     starts: list[Pose] = []
     heights: list[float] = []
     for name, point in zip(names, points, strict=True):
@@ -515,6 +613,268 @@ def count_cycles(order: Sequence[int]) -> int:
     return cycles
 
 
+def draw_mobile(rng: np.random.Generator, size: int) -> Draft:
+    """Draw objects on four tables around a Panda on a mobile base, each wanted on another table."""
+    scene = tk.load_scene("mobile_panda", "three_tables")
+    tables = ("north", "east", "west", "south")
+    for table, angle in zip(tables, (0.5 * math.pi, 0.0, math.pi, -0.5 * math.pi), strict=True):
+        z = float(scene.pose(table, relative_to="world").translation[2])
+        away, angle = rng.uniform(1.5, 1.8), angle + rng.uniform(-0.12, 0.12)
+        scene = scene.set_pose(
+            table, with_yaw(away * math.cos(angle), away * math.sin(angle), z, rng.uniform(-0.3, 0.3))
+        )
+    for block in ("a", "b", "c"):
+        scene = scene.remove_frame(block)
+    names = [f"b{k}" for k in range(size)]
+    places: list[tuple[str, Point]] = []
+    while len(places) < size:
+        table, point = tables[int(rng.integers(4))], (float(rng.uniform(-0.2, 0.2)), float(rng.uniform(-0.2, 0.2)))
+        if all(table != other or math.dist(point, there) > 0.15 for other, there in places):
+            places.append((table, point))
+    goal, trips = [], []
+    for name, (table, point) in zip(names, places, strict=True):
+        at = scene.pose(table, relative_to="world").apply([*point, 0.0])
+        side = float(rng.uniform(0.04, 0.055))
+        box = (side, side, float(rng.uniform(0.04, 0.1)))
+        turn = float(rng.uniform(-math.pi, math.pi))
+        scene = add_block(scene, name, float(at[0]), float(at[1]), size=box, turn=turn, support=table)
+        wanted = str(rng.choice([other for other in tables if other != table]))
+        goal.append(f"(on {name} {wanted})")
+        trips.append((table, wanted))
+    known = 2 * size + count_drives(trips)
+    robot = ("panda", "panda_base")
+    return Draft(scene, f"(and {' '.join(goal)})", "mobile_manipulation", robot, known, tuple(names))
+
+
+def count_drives(trips: Sequence[tuple[str, str]]) -> int:
+    """Return the fewest drives that make each trip once, from a place that is at no end of them."""
+    parts: list[set[str]] = []
+    for trip in trips:
+        joined = set(trip)
+        for part in [part for part in parts if part & joined]:
+            parts.remove(part)
+            joined |= part
+        parts.append(joined)
+    starts = 0
+    for part in parts:
+        surplus = (sum(a == place for a, _ in trips) - sum(b == place for _, b in trips) for place in part)
+        starts += max(1, sum(max(0, number) for number in surplus))
+    return len(trips) + starts
+
+
+def draw_handover(rng: np.random.Generator, size: int) -> Draft:
+    """Draw objects on the trays of a Baxter, each wanted on the other tray, beyond a wall."""
+    scene = tk.load_scene("baxter_trays").remove_frame("a")
+    wall = float(rng.uniform(0.15, 0.4))
+    box = Box([float(rng.uniform(0.35, 0.5)), 0.04, wall])
+    at = Pose([-0.1 + float(rng.uniform(-0.03, 0.03)), float(rng.uniform(-0.04, 0.04)), 0.05 + wall / 2])
+    scene = scene.add_frame("wall", "table", pose=at, shapes=[AttachedShape(box)])
+    places: list[tuple[str, Point]] = []
+    while len(places) < size:
+        tray = str(rng.choice(["left_tray", "right_tray"]))
+        point = (float(rng.uniform(-0.08, 0.08)), float(rng.uniform(-0.08, 0.08)))
+        if all(tray != other or math.dist(point, there) > 0.1 for other, there in places):
+            places.append((tray, point))
+    names, goal = [f"b{k}" for k in range(size)], []
+    for name, (tray, point) in zip(names, places, strict=True):
+        side = float(rng.uniform(0.045, 0.055))
+        center = scene.pose(tray, relative_to="world").translation
+        turn = float(rng.uniform(-math.pi, math.pi))
+        x, y = float(center[0]) + point[0], float(center[1]) + point[1]
+        scene = add_block(scene, name, x, y, size=(side,) * 3, turn=turn, support=tray)
+        goal.append(f"(at {name} {'right_tray' if tray == 'left_tray' else 'left_tray'})")
+    robot = ("baxter", "baxter_left")
+    return Draft(scene, f"(and {' '.join(goal)})", "handover", robot, 3 * size, tuple(names))
+
+
+def draw_regrasp(rng: np.random.Generator, size: int) -> Draft:
+    """Draw a box in a well, which only a hand from above reaches, wanted under a roof, reached from the side."""
+    del size
+    scene = draw_table(rng, turn=0.25)
+    side = int(rng.choice((-1, 1)))
+    x, y = float(rng.uniform(0.44, 0.54)), -side * float(rng.uniform(0.25, 0.33))
+    wide, deep, tall = (float(value) for value in rng.uniform([0.035, 0.055, 0.09], [0.045, 0.065, 0.11]))
+    room = (wide + float(rng.uniform(0.08, 0.1)), deep + float(rng.uniform(0.14, 0.18)))
+    high = tall + float(rng.uniform(0.01, 0.02))
+    for name, sign in (("a", -1), ("b", 1)):
+        at = (x + sign * (room[0] / 2 + 0.01), y, high / 2)
+        scene = add_box(scene, f"well_x{name}", (0.02, room[1], high), at)
+        at = (x, y + sign * (room[1] / 2 + 0.01), high / 2)
+        scene = add_box(scene, f"well_y{name}", (room[0] + 0.04, 0.02, high), at)
+    scene = add_block(scene, "box", x, y, size=(wide, deep, tall))
+    gx, gy = float(rng.uniform(0.5, 0.57)), side * float(rng.uniform(0.26, 0.32))
+    above = tall + float(rng.uniform(0.08, 0.11))
+    for name, sign in (("post_a", -1), ("post_b", 1)):
+        scene = add_box(scene, name, (0.2, 0.02, above), (gx + 0.05, gy + sign * 0.13, above / 2))
+    scene = add_box(scene, "roof", (0.2, 0.28, 0.02), (gx + 0.05, gy, above + 0.01))
+    reach, goal = Reach(scene, "panda"), with_yaw(gx, gy, tall / 2)
+    grasps = reach.grasps("box")
+    at_start = list(reach.free_grasps("box", scene.pose("box", relative_to="world"), grasps))
+    at_goal = list(reach.free_grasps("box", goal, grasps))
+    if not at_start or not at_goal or any(grasp in at_start for grasp in at_goal):
+        raise Rejected
+    between = [with_yaw(0.45, 0.03 * side, tall / 2, math.pi / 4 * k) for k in range(8)]
+    if not any(
+        any(True for _ in reach.free_grasps("box", pose, at_start))
+        and any(True for _ in reach.free_grasps("box", pose, at_goal))
+        for pose in between
+    ):
+        raise Rejected
+    wanted = ObjectAt("box", goal, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1)
+    return Draft(scene, [wanted], "kitchen", "panda", 4, ("box",))
+
+
+def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
+    """Draw blocks in a closed drawer and on the table, each wanted in one of the two."""
+    scene = tk.load_scene("panda_drawer").remove_frame("a").remove_frame("b")
+    cabinet = scene.local_pose("cabinet").translation
+    x, y = float(cabinet[0] + rng.uniform(-0.02, 0.03)), float(cabinet[1] + rng.uniform(-0.06, 0.06))
+    scene = scene.set_pose("cabinet", with_yaw(x, y, float(cabinet[2]), rng.uniform(-0.08, 0.08)))
+    names = [f"b{k}" for k in range(size)]
+    starts = [str(rng.choice(["drawer", "table"])) for _ in names]
+    wanted = [str(rng.choice(["drawer", "table"])) for _ in names]
+    moved = tuple(name for name, a, b in zip(names, starts, wanted, strict=True) if a != b)
+    if not moved or starts.count("drawer") > 2 or wanted.count("drawer") > 2:
+        raise Rejected
+    points: list[Point] = []
+    while len(points) < size:
+        point = (float(rng.uniform(0.34, 0.52)), float(rng.choice((-1, 1)) * rng.uniform(0.29, 0.45)))
+        if all(math.dist(point, other) > 0.11 for other in points):
+            points.append(point)
+    bays = iter(rng.permutation([-0.085, 0.0, 0.085]).tolist())
+    for name, start, point in zip(names, starts, points, strict=True):
+        side = float(rng.uniform(0.04, 0.05))
+        block = add_block(scene, name, *point, size=(side,) * 3, turn=float(rng.uniform(-math.pi, math.pi)))
+        if start == "drawer":
+            pose = with_yaw(float(rng.uniform(-0.02, 0.02)), next(bays), 0.005 + side / 2, rng.uniform(-0.2, 0.2))
+            block = scene.add_frame(name, "drawer", pose=pose, shapes=block.shapes(name), classes=["movable"])
+        scene = block
+    facts = [f"(in {name} {place})" for name, place in zip(names, wanted, strict=True)]
+    is_closed = bool(rng.random() < 0.5)
+    if is_closed:
+        facts.append("(closed drawer)")
+    known = 2 * len(moved) + 1 + is_closed
+    return Draft(scene, f"(and {' '.join(facts)})", "drawer", "panda", known, moved)
+
+
+def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
+    """Draw two Pandas that face each other over a table, and objects wanted on a tray before either of them."""
+    other = tk.load_manipulator("panda").prefixed("far_")
+    away = float(rng.uniform(1.15, 1.25))
+    scene = draw_table(rng).mount(
+        tk.load_scene("panda_alone"), "world", prefix="far_", pose=with_yaw(away, 0.0, 0.0, math.pi)
+    )
+    side = int(rng.choice((-1, 1)))
+    trays = {"near_tray": (0.38, 0.36 * side), "far_tray": (away - 0.38, -0.36 * side)}
+    for tray, at in trays.items():
+        scene = add_box(scene, tray, (0.2, 0.2, 0.004), (*at, 0.002), ("region",))
+    names = [f"b{k}" for k in range(size)]
+    points: list[Point] = []
+    while len(points) < size:
+        point = (float(rng.uniform(0.3, away - 0.3)), float(rng.uniform(-0.4, 0.4)))
+        if all(math.dist(point, there) > 0.11 for there in points) and all(
+            math.dist(point, at) > 0.2 for at in trays.values()
+        ):
+            points.append(point)
+    for name, point in zip(names, points, strict=True):
+        edge = float(rng.uniform(0.04, 0.05))
+        scene = add_block(scene, name, *point, size=(edge,) * 3, turn=float(rng.uniform(-math.pi, math.pi)))
+    arms = (Reach(scene, "panda"), Reach(scene, other))
+    goal, known = [], 0
+    for name in names:
+        tray = str(rng.choice(list(trays)))
+        goal.append(f"(at {name} {tray})")
+        height = scene.shapes(name)[0].shape.bounds[1][2] + 0.004
+        poses = [with_yaw(*trays[tray], height, math.pi / 4 * k) for k in range(8)]
+        if not any(arm.is_reachable(name) for arm in arms):
+            raise Rejected
+        known += 2 if any(arm.find_transfer(name, poses) is not None for arm in arms) else 3
+    return Draft(scene, f"(and {' '.join(goal)})", "handover", ("panda", other), known, tuple(names))
+
+
+def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
+    """Draw tall, flat, heavy, light and round objects on a table, each wanted at another free place."""
+    scene = draw_table(rng)
+    kinds = {"tall": (0.035, 0.035, 0.17), "flat": (0.11, 0.05, 0.02), "heavy": (0.06, 0.06, 0.06)}
+    masses = {"tall": 0.3, "flat": 0.15, "heavy": 1.8, "light": 0.02, "round": 0.2}
+    points = draw_points(rng, [0.045] * (2 * size), gap=0.03)
+    reach_goals: list[tuple[str, Pose]] = []
+    for k in range(size):
+        kind = str(rng.choice(list(masses)))
+        name = f"{kind}{k}"
+        box = tuple(float(edge * rng.uniform(0.9, 1.1)) for edge in kinds.get(kind, (0.04, 0.04, 0.05)))
+        turn = float(rng.uniform(-math.pi, math.pi))
+        scene = add_block(scene, name, *points[k], size=box, turn=turn).set_inertia(name, Inertia(masses[kind]))
+        if kind == "round":
+            scene = scene.set_shapes(name, [AttachedShape(Cylinder(box[0] / 2, box[2]))])
+        reach_goals.append((name, with_yaw(*points[size + k], box[2] / 2, float(rng.uniform(-math.pi, math.pi)))))
+    reach = Reach(scene, "panda")
+    if any(reach.find_transfer(name, [pose]) is None for name, pose in reach_goals):
+        raise Rejected
+    goal = [
+        ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1) for name, pose in reach_goals
+    ]
+    return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(name for name, _ in reach_goals))
+
+
+def draw_packing(rng: np.random.Generator, size: int) -> Draft:
+    """Draw boxes before a mat that has room for all of them in one row, with 4 to 7 mm between them."""
+    scene = draw_table(rng)
+    side = int(rng.choice((-1, 1)))
+    sizes = draw_sizes(rng, size, [0.03, 0.04, 0.05], [0.045, 0.055, 0.09])
+    gap = float(rng.uniform(0.004, 0.007))
+    length = sum(box[0] for box in sizes) + gap * (size + 1)
+    x, y = float(rng.uniform(0.42, 0.56)), side * float(rng.uniform(0.2, 0.32))
+    turn = float(rng.uniform(-0.5, 0.5)) + math.pi / 2
+    mat = with_yaw(x, y, 0.002, turn)
+    shape = AttachedShape(Box([length, 0.062, 0.004]))
+    scene = scene.add_frame("mat", "world", pose=mat, shapes=[shape], classes=["region"])
+    points = draw_points(rng, [0.04] * size, gap=0.05, side=-side)
+    poses, u = [], -length / 2 + gap
+    for box in sizes:
+        poses.append([mat @ Pose([u + box[0] / 2, 0.0, 0.002 + box[2] / 2])])
+        u += box[0] + gap
+    placed, names = scene, [f"b{k}" for k in range(size)]
+    for name, point, box, (pose,) in zip(names, points, sizes, poses, strict=True):
+        yaw = float(rng.uniform(-math.pi, math.pi))
+        scene = add_block(scene, name, *point, size=box, turn=yaw)
+        started = add_block(placed, name, *point, size=box, turn=yaw)
+        goals = [pose, pose @ with_yaw(0.0, 0.0, 0.0, math.pi)]
+        if Reach(started, "panda").find_transfer(name, goals) is None:
+            raise Rejected
+        placed = started.set_pose(name, started.pose("table", relative_to="world").inverse() @ pose)
+    goal = f"(and {' '.join(f'(on {name} mat)' for name in names)})"
+    return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(names))
+
+
+def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
+    """Draw piles of two or three objects, of which some of the lowest are wanted on a mat."""
+    scene = draw_table(rng)
+    side = int(rng.choice((-1, 1)))
+    mat = (float(rng.uniform(0.42, 0.5)), side * float(rng.uniform(0.36, 0.42)))
+    scene = add_box(scene, "mat", (0.16, 0.16, 0.002), (*mat, 0.001), ("region",))
+    points = draw_points(rng, [0.035] * size, gap=0.05, far=0.6, side=-side)
+    piles: list[list[str]] = []
+    for k, point in enumerate(points):
+        support, pile, turn = "table", [], float(rng.uniform(-math.pi, math.pi))
+        for level in range(int(rng.integers(2, 4))):
+            name = f"b{k}_{level}"
+            box = (float(rng.uniform(0.042, 0.05)),) * 2 + (float(rng.uniform(0.035, 0.05)),)
+            scene = add_block(scene, name, *point, size=box, turn=turn, support=support)
+            pile.append(name)
+            support = name
+        piles.append(pile)
+    wanted = [pile for pile in piles if rng.random() < 0.5] or [piles[0]]
+    wanted = wanted[:2]
+    reach = Reach(scene, "panda")
+    if not all(reach.is_reachable(name) for pile in piles for name in pile):
+        raise Rejected
+    goal = f"(and {' '.join(f'(on {pile[0]} mat)' for pile in wanted)})"
+    known = sum(2 * len(pile) for pile in wanted)
+    domain = compose_domain("kitchen", [Stacking])
+    return Draft(scene, goal, domain, "panda", known, tuple(name for pile in wanted for name in pile))
+
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
@@ -531,6 +891,19 @@ FAMILIES: Mapping[str, Family] = {
         Family("shelf6", 11, draw_shelf, 6),
         Family("permute10", 12, draw_permutation, 10),
         Family("permute20", 13, draw_permutation, 20),
+        Family("mobile2", 14, draw_mobile, 2),
+        Family("mobile6", 15, draw_mobile, 6),
+        Family("handover3", 16, draw_handover, 3),
+        Family("regrasp", 17, draw_regrasp, 1),
+        Family("drawer3", 18, draw_drawer, 3),
+        Family("two_arms4", 19, draw_two_arms, 4),
+        Family("narrow3", 20, draw_narrow, 3),
+        Family("behind1", 21, draw_behind, 1),
+        Family("behind2", 22, draw_behind, 2),
+        Family("shapes5", 23, draw_shapes, 5),
+        Family("xarm6", 24, draw_xarm, 6),
+        Family("packing5", 25, draw_packing, 5),
+        Family("stacked4", 26, draw_stacked, 4),
     )
 }
 """The families by name."""
