@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
 from tmkit.plans import ContinuousGoal, ObjectAt
-from tmkit.robots import Manipulator
+from tmkit.robots import Manipulator, home_configuration
 from tmkit.spatial import Pose
 from tmkit.tamp import PythonDomain
 from tmkit.tamp.parts import Stacking, compose_domain
@@ -33,6 +33,9 @@ _DRAWS = 300
 
 _RETREAT = 0.08
 """Straight distance from a grasp that has to be free, backwards along the tool [m]."""
+
+_SHALLOWER = 0.012
+"""Distance by which the tool is further out in a shallow grasp [m]."""
 
 _SPREAD = 0.006
 """Free distance between each finger and the object before a grasp [m]."""
@@ -87,7 +90,7 @@ class Draft:
     objects: tuple[str, ...]
 
 
-class Rejected(Exception):
+class RejectedError(Exception):
     """An arrangement that may not be feasible."""
 
 
@@ -98,7 +101,7 @@ class Family:
     Attributes:
         name: name in the table.
         key: first part of the seed of each instance.
-        draw: generator of one arrangement, which raises :class:`Rejected` for one that may not be feasible.
+        draw: generator of one arrangement, which raises :class:`RejectedError` for one that may not be feasible.
         size: argument of the generator, such as the number of objects.
         easy: number of an instance that the planner solves in a few seconds.
     """
@@ -119,7 +122,7 @@ class Family:
         for _ in range(_DRAWS):
             try:
                 draft = self.draw(rng, self.size)
-            except Rejected:
+            except RejectedError:
                 continue
             return FamilyInstance(self.name, number, **vars(draft))
         raise ConfigurationError(f"family '{self.name}' has no feasible arrangement for number {number}")
@@ -131,15 +134,32 @@ class Reach:
     Args:
         scene: the scene.
         robot: name or description of the arm.
+        others: other arms of the scene, which are at their ready configurations.
+        joints: values of other joints [rad or m]; 0 by default.
     """
 
-    def __init__(self, scene: SceneGraph, robot: str | Manipulator) -> None:
+    def __init__(
+        self,
+        scene: SceneGraph,
+        robot: str | Manipulator,
+        others: Sequence[str | Manipulator] = (),
+        joints: Mapping[str, float] = {},
+    ) -> None:
         self.scene = scene
-        self.robot = tk.load_manipulator(robot) if isinstance(robot, str) else robot
+        self.joints = joints
+        self.robot, *self.others = (
+            tk.load_manipulator(arm) if isinstance(arm, str) else arm for arm in (robot, *others)
+        )
 
-    def grasps(self, object: str) -> tuple[Grasp, ...]:
-        """Return the grasps of an object."""
-        return grasps_of(self.scene, object, manipulator=self.robot)
+    def grasps(self, object: str) -> list[Grasp]:
+        """Return the grasps of an object, and the same with the object less deep in the hand."""
+        grasps = list(grasps_of(self.scene, object, manipulator=self.robot))
+        if self.robot.gripper_joints:
+            grasps += [
+                replace(grasp, object_from_tool=grasp.object_from_tool @ Pose([0.0, 0.0, -_SHALLOWER]))
+                for grasp in grasps
+            ]
+        return grasps
 
     def free_grasps(
         self, object: str, pose: Pose, grasps: Iterable[Grasp], *, absent: Collection[str] = ()
@@ -164,7 +184,7 @@ class Reach:
     def _is_free(self, rest: SceneGraph, world: CollisionWorld, tool: Pose, grasp: Grasp) -> bool:
         """Return whether the arm gets to a pose of the tool and straight back from there."""
         robot = self.robot
-        ready = robot.ready_configuration(rest)
+        ready = home_configuration([robot, *self.others], rest, base=rest.configuration(self.joints))
         if robot.gripper_joints:
             width = min(robot.width_open, grasp.width + 2.0 * _SPREAD)
             ready = rest.configuration(robot.gripper_values(width), base=ready)
@@ -185,7 +205,7 @@ class Reach:
 
     def is_reachable(self, object: str, *, absent: Collection[str] = ()) -> bool:
         """Return whether the hand takes an object where it is."""
-        pose = self.scene.pose(object, relative_to="world")
+        pose = self.scene.pose(object, relative_to="world", q=self.scene.configuration(self.joints))
         return any(True for _ in self.free_grasps(object, pose, self.grasps(object), absent=absent))
 
     def find_transfer(self, object: str, goals: Iterable[Pose], *, absent: Collection[str] = ()) -> Pose | None:
@@ -227,7 +247,7 @@ def draw_points(
         side: 1 for points on the left, -1 for points on the right, 0 for both.
 
     Raises:
-        Rejected: if a point has no room.
+        RejectedError: if a point has no room.
     """
     points: list[Point] = []
     for radius in radii:
@@ -242,7 +262,7 @@ def draw_points(
                 points.append(point)
                 break
         else:
-            raise Rejected
+            raise RejectedError
     return points
 
 
@@ -282,7 +302,7 @@ def draw_towers(rng: np.random.Generator, size: int) -> Draft:
         else:
             piles.append([name])
     if len(piles) > len(cells) - 8:
-        raise Rejected
+        raise RejectedError
     below: dict[str, str] = {}
     for pile, cell in zip(piles, rng.permutation(len(cells)).tolist(), strict=False):
         x, y = (float(value) for value in np.array(cells[cell]) + rng.uniform(-0.008, 0.008, 2))
@@ -301,10 +321,10 @@ def draw_towers(rng: np.random.Generator, size: int) -> Draft:
         wanted.update(itertools.pairwise(tower))
     displaced = count_displaced(wanted, below)
     if displaced < 2:
-        raise Rejected
+        raise RejectedError
     reach = Reach(scene, "panda")
     if not all(reach.is_reachable(name, absent=[other for other in names if other != name]) for name in names):
-        raise Rejected
+        raise RejectedError
     goal = f"(and {' '.join(f'(on {upper} {lower})' for upper, lower in wanted.items())})"
     must = tuple(upper for upper, lower in wanted.items() if below.get(upper) != lower)
     return Draft(scene, goal, "blocks", "panda", 2 * displaced, must)
@@ -326,12 +346,12 @@ def draw_cook(rng: np.random.Generator, size: int) -> Draft:
                 points.append(point)
                 break
         else:
-            raise Rejected
+            raise RejectedError
     for name, point, (wide, tall) in zip(names, points, sizes, strict=True):
         scene = add_block(scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi), support="floor")
     reach = Reach(scene, "iiwa_flange")
     if not all(reach.is_reachable(name) for name in names):
-        raise Rejected
+        raise RejectedError
     low, high = scene.shapes("stove")[0].shape.bounds
     capacity = int((high[0] - low[0]) * (high[1] - low[1]) / min(wide for wide, _ in sizes) ** 2)
     goal = f"(and {' '.join(f'(cooked {name})' for name in names)} (athome))"
@@ -368,7 +388,7 @@ def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
         scene = add_block(scene, name, float(x), float(y), size=(wide, deep, tall), turn=turn)
     reach = Reach(scene, "panda")
     if not all(reach.is_reachable(name, absent=[other for other in names if other != name]) for name in names):
-        raise Rejected
+        raise RejectedError
     target = names[int(rng.integers(size))]
     known = count_fetch(reach, target, names)
     return Draft(scene, f"(on {target} mat)", "kitchen", "panda", known, (target,))
@@ -378,7 +398,7 @@ def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
     """Return the steps to fetch an object of a cluttered place, by taking out as few others as found.
 
     Raises:
-        Rejected: if no order of taking objects out frees the target.
+        RejectedError: if no order of taking objects out frees the target.
     """
     if reach.is_reachable(target):
         return 2
@@ -388,7 +408,7 @@ def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
         for removed in itertools.combinations(near, count):
             if reach.is_reachable(target, absent=removed) and count_removed(reach, removed) == count:
                 return 2 + 2 * count
-    raise Rejected
+    raise RejectedError
 
 
 def count_removed(reach: Reach, objects: Sequence[str]) -> int:
@@ -460,7 +480,7 @@ def put_before(
         The scene with the boxes at their starts, and the goal of each.
 
     Raises:
-        Rejected: if no turn of a box has such a grasp.
+        RejectedError: if no turn of a box has such a grasp.
     """
     placed, chosen = scene, []
     for k, (point, size, poses) in enumerate(zip(points, sizes, goals, strict=True)):
@@ -473,7 +493,7 @@ def put_before(
             if pose is not None:
                 break
         else:
-            raise Rejected
+            raise RejectedError
         scene = add_block(scene, name, *point, size=size, turn=turn)
         placed = started.set_pose(name, started.pose("table", relative_to="world").inverse() @ pose)
         chosen.append(pose)
@@ -527,11 +547,11 @@ def draw_behind(rng: np.random.Generator, size: int) -> Draft:
     reach = Reach(scene, "panda")
     others = names[1:]
     if any(reach.is_reachable("target", absent=others[k + 1 :]) for k in range(size)):
-        raise Rejected
+        raise RejectedError
     tall = scene.shapes("target")[0].shape.bounds[1][2]
     goals = [with_yaw(*mat, 0.002 + tall, math.tau / 8 * k) for k in range(8)]
     if reach.find_transfer("target", goals, absent=others) is None or count_removed(reach, others) < size:
-        raise Rejected
+        raise RejectedError
     return Draft(scene, "(on target mat)", "kitchen", "panda", 2 + 2 * size, ("target",))
 
 
@@ -589,12 +609,12 @@ def permute(
         turn = float(rng.uniform(-math.pi / 4, math.pi / 4))
         pose = with_yaw(*points[place], heights[k] / 2, turn)
         if not reach.find_transfer(names[k], [pose], absent=[n for n in names if n != names[k]]):
-            raise Rejected
+            raise RejectedError
         goal.append(ObjectAt(names[k], pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1))
     cycles = count_cycles(order)
     moved = tuple(names[k] for k, place in enumerate(order) if place != k)
     if not moved:
-        raise Rejected
+        raise RejectedError
     return Draft(scene, goal, "kitchen", robot, 2 * len(moved) + 2 * cycles, moved)
 
 
@@ -712,14 +732,14 @@ def draw_regrasp(rng: np.random.Generator, size: int) -> Draft:
     at_start = list(reach.free_grasps("box", scene.pose("box", relative_to="world"), grasps))
     at_goal = list(reach.free_grasps("box", goal, grasps))
     if not at_start or not at_goal or any(grasp in at_start for grasp in at_goal):
-        raise Rejected
+        raise RejectedError
     between = [with_yaw(0.45, 0.03 * side, tall / 2, math.pi / 4 * k) for k in range(8)]
     if not any(
         any(True for _ in reach.free_grasps("box", pose, at_start))
         and any(True for _ in reach.free_grasps("box", pose, at_goal))
         for pose in between
     ):
-        raise Rejected
+        raise RejectedError
     wanted = ObjectAt("box", goal, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1)
     return Draft(scene, [wanted], "kitchen", "panda", 4, ("box",))
 
@@ -728,20 +748,20 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
     """Draw blocks in a closed drawer and on the table, each wanted in one of the two."""
     scene = tk.load_scene("panda_drawer").remove_frame("a").remove_frame("b")
     cabinet = scene.local_pose("cabinet").translation
-    x, y = float(cabinet[0] + rng.uniform(-0.02, 0.03)), float(cabinet[1] + rng.uniform(-0.06, 0.06))
+    x, y = float(cabinet[0] + rng.uniform(0.0, 0.03)), float(cabinet[1] + rng.uniform(-0.05, 0.05))
     scene = scene.set_pose("cabinet", with_yaw(x, y, float(cabinet[2]), rng.uniform(-0.08, 0.08)))
     names = [f"b{k}" for k in range(size)]
     starts = [str(rng.choice(["drawer", "table"])) for _ in names]
     wanted = [str(rng.choice(["drawer", "table"])) for _ in names]
     moved = tuple(name for name, a, b in zip(names, starts, wanted, strict=True) if a != b)
     if not moved or starts.count("drawer") > 2 or wanted.count("drawer") > 2:
-        raise Rejected
+        raise RejectedError
     points: list[Point] = []
     while len(points) < size:
         point = (float(rng.uniform(0.34, 0.52)), float(rng.choice((-1, 1)) * rng.uniform(0.29, 0.45)))
         if all(math.dist(point, other) > 0.11 for other in points):
             points.append(point)
-    bays = iter(rng.permutation([-0.085, 0.0, 0.085]).tolist())
+    bays = iter(rng.permutation([-0.065, 0.065]).tolist())
     for name, start, point in zip(names, starts, points, strict=True):
         side = float(rng.uniform(0.04, 0.05))
         block = add_block(scene, name, *point, size=(side,) * 3, turn=float(rng.uniform(-math.pi, math.pi)))
@@ -749,6 +769,9 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
             pose = with_yaw(float(rng.uniform(-0.02, 0.02)), next(bays), 0.005 + side / 2, rng.uniform(-0.2, 0.2))
             block = scene.add_frame(name, "drawer", pose=pose, shapes=block.shapes(name), classes=["movable"])
         scene = block
+    reach = Reach(scene, "panda", joints={"drawer_slide": 0.2})
+    if not all(reach.is_reachable(name) for name in names):
+        raise RejectedError
     facts = [f"(in {name} {place})" for name, place in zip(names, wanted, strict=True)]
     is_closed = bool(rng.random() < 0.5)
     if is_closed:
@@ -779,7 +802,7 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
     for name, point in zip(names, points, strict=True):
         edge = float(rng.uniform(0.04, 0.05))
         scene = add_block(scene, name, *point, size=(edge,) * 3, turn=float(rng.uniform(-math.pi, math.pi)))
-    arms = (Reach(scene, "panda"), Reach(scene, other))
+    arms = (Reach(scene, "panda", [other]), Reach(scene, other, ["panda"]))
     goal, known = [], 0
     for name in names:
         tray = str(rng.choice(list(trays)))
@@ -787,7 +810,7 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
         height = scene.shapes(name)[0].shape.bounds[1][2] + 0.004
         poses = [with_yaw(*trays[tray], height, math.pi / 4 * k) for k in range(8)]
         if not any(arm.is_reachable(name) for arm in arms):
-            raise Rejected
+            raise RejectedError
         known += 2 if any(arm.find_transfer(name, poses) is not None for arm in arms) else 3
     return Draft(scene, f"(and {' '.join(goal)})", "handover", ("panda", other), known, tuple(names))
 
@@ -810,7 +833,7 @@ def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
         reach_goals.append((name, with_yaw(*points[size + k], box[2] / 2, float(rng.uniform(-math.pi, math.pi)))))
     reach = Reach(scene, "panda")
     if any(reach.find_transfer(name, [pose]) is None for name, pose in reach_goals):
-        raise Rejected
+        raise RejectedError
     goal = [
         ObjectAt(name, pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1) for name, pose in reach_goals
     ]
@@ -841,7 +864,7 @@ def draw_packing(rng: np.random.Generator, size: int) -> Draft:
         started = add_block(placed, name, *point, size=box, turn=yaw)
         goals = [pose, pose @ with_yaw(0.0, 0.0, 0.0, math.pi)]
         if Reach(started, "panda").find_transfer(name, goals) is None:
-            raise Rejected
+            raise RejectedError
         placed = started.set_pose(name, started.pose("table", relative_to="world").inverse() @ pose)
     goal = f"(and {' '.join(f'(on {name} mat)' for name in names)})"
     return Draft(scene, goal, "kitchen", "panda", 2 * size, tuple(names))
@@ -868,7 +891,7 @@ def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
     wanted = wanted[:2]
     reach = Reach(scene, "panda")
     if not all(reach.is_reachable(name) for pile in piles for name in pile):
-        raise Rejected
+        raise RejectedError
     goal = f"(and {' '.join(f'(on {pile[0]} mat)' for pile in wanted)})"
     known = sum(2 * len(pile) for pile in wanted)
     domain = compose_domain("kitchen", [Stacking])
