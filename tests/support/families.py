@@ -21,7 +21,7 @@ from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
 from tmkit.plans import ContinuousGoal, ObjectAt
-from tmkit.robots import Manipulator, home_configuration
+from tmkit.robots import Manipulator, home_configuration, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp import PythonDomain
 from tmkit.tamp.parts import Stacking, compose_domain
@@ -33,6 +33,9 @@ _DRAWS = 300
 
 _RETREAT = 0.08
 """Straight distance from a grasp that has to be free, backwards along the tool [m]."""
+
+_CLEARANCE = 0.004
+"""Smallest distance at the start between an object and everything but its parent and its children [m]."""
 
 _SHALLOWER = 0.012
 """Distance by which the tool is further out in a shallow grasp [m]."""
@@ -124,8 +127,21 @@ class Family:
                 draft = self.draw(rng, self.size)
             except RejectedError:
                 continue
+            if not are_objects_apart(draft):
+                continue
             return FamilyInstance(self.name, number, **vars(draft))
         raise ConfigurationError(f"family '{self.name}' has no feasible arrangement for number {number}")
+
+
+def are_objects_apart(draft: Draft) -> bool:
+    """Return whether each object at the start is clear of everything but its parent and its children."""
+    scene = draft.scene
+    robots = draft.robot if isinstance(draft.robot, tuple) else (draft.robot,)
+    arms = [tk.load_manipulator(robot) if isinstance(robot, str) else robot for robot in robots]
+    movable = set(movable_frames(scene))
+    world = CollisionWorld(scene, movable=sorted(movable), margin=_CLEARANCE)
+    pairs = [(contact.frame_a, contact.frame_b) for contact in world.contacts(home_configuration(arms, scene))]
+    return all(scene.parent(a) == b or scene.parent(b) == a for a, b in pairs if a in movable or b in movable)
 
 
 class Reach:

@@ -1,0 +1,157 @@
+"""Families of random problems: laws of the generators, and one planned instance of each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from support.families import FAMILIES, Draft, Family, Reach, RejectedError, count_cycles, count_displaced, count_drives
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError
+from tmkit.motion import CollisionWorld
+from tmkit.robots import Manipulator, home_configuration, load_manipulator, movable_frames
+from tmkit.tamp import PlanStatus
+
+NUMBERS = (0, 1, 7)
+"""Numbers of the instances on which the laws are checked."""
+
+LARGEST_KNOWN_EXCESS = 2
+"""Steps by which the plan of an easy instance may be longer than the fewest known."""
+
+
+def manipulators(robot: str | Manipulator | tuple[str | Manipulator, ...]) -> list[Manipulator]:
+    """Return the descriptions of the arms of an instance."""
+    arms = robot if isinstance(robot, tuple) else (robot,)
+    return [load_manipulator(arm) if isinstance(arm, str) else arm for arm in arms]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_same_number_gives_same_instance(name: str) -> None:
+    """An instance depends on its family and number alone, and differs from the next one."""
+    first, second, other = (FAMILIES[name].instance(number) for number in (3, 3, 4))
+    assert first.scene == second.scene
+    assert first.problem() == second.problem() or first.domain != second.domain
+    assert (first.known_steps, first.objects, str(first.goal)) == (second.known_steps, second.objects, str(second.goal))
+    assert first.scene != other.scene
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_objects_are_apart_at_the_start(name: str) -> None:
+    """Nothing collides at the start but objects with what they stand on."""
+    for number in NUMBERS:
+        instance = FAMILIES[name].instance(number)
+        scene = instance.scene
+        q = home_configuration(manipulators(instance.robot), scene)
+        movable = movable_frames(scene)
+        world = CollisionWorld(scene, movable=movable)
+        for contact in world.contacts(q):
+            pair = (contact.frame_a, contact.frame_b)
+            assert set(pair) & set(movable), pair
+            assert any(scene.parent(upper) == lower for upper, lower in itertools.permutations(pair)), pair
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_start_is_accepted_and_goal_does_not_hold(name: str) -> None:
+    """The planner derives a state of the start, and needs steps for the goal."""
+    instance = FAMILIES[name].instance(1)
+    result = tk.plan(instance.problem(), tk.PlanningOptions(max_iterations=1, time_limit=0.2, suggest=False))
+    assert result.status is not PlanStatus.PROVED_UNSOLVABLE, result.explanation
+    assert result.plan is None or result.plan.steps
+    assert instance.known_steps >= 2
+    assert instance.objects
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith("mobile")])
+def test_objects_that_move_are_in_reach(name: str) -> None:
+    """Some arm takes each object that has to move, with the other objects out of the way."""
+    instance = FAMILIES[name].instance(1)
+    scene = instance.scene
+    movable = movable_frames(scene)
+    arms = manipulators(instance.robot)
+    joints = {"drawer_slide": 0.2} if "drawer_slide" in scene.joint_names else {}
+    for object in instance.objects:
+        absent = [other for other in movable if other != object and other not in scene.ancestors(object)]
+        assert any(
+            Reach(scene, arm, [other for other in arms if other is not arm], joints).is_reachable(object, absent=absent)
+            for arm in arms
+        ), object
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_easy_instance_is_solved(name: str) -> None:
+    """The planner solves an easy instance of each family, with a valid plan of hardly more steps than known."""
+    family = FAMILIES[name]
+    instance = family.instance(family.easy)
+    result = tk.plan(
+        instance.problem(), tk.PlanningOptions(seed=0, time_limit=math.inf, max_iterations=4, suggest=False)
+    )
+    assert result.plan is not None, result.explanation
+    domain = None if isinstance(instance.domain, str) else instance.domain
+    report = tk.validate_plan(result.plan, domain=domain)
+    assert report.is_valid, report.problems
+    assert len(result.plan.steps) <= instance.known_steps + LARGEST_KNOWN_EXCESS
+
+
+def draw_nothing(rng: np.random.Generator, size: int) -> Draft:
+    """Reject every arrangement."""
+    raise RejectedError
+
+
+def test_family_without_feasible_arrangement_is_an_error() -> None:
+    """A generator that rejects everything ends with an error that names family and number."""
+    with pytest.raises(ConfigurationError, match=r"family 'nothing' has no feasible arrangement for number 5"):
+        Family("nothing", 0, draw_nothing, 1).instance(5)
+
+
+@pytest.mark.parametrize(
+    ("order", "cycles"), [([0, 1, 2], 0), ([1, 0, 2], 1), ([1, 0, 3, 2], 2), ([1, 2, 3, 0], 1), ([], 0)]
+)
+def test_count_cycles(order: list[int], cycles: int) -> None:
+    """Fixed points are no cycles."""
+    assert count_cycles(order) == cycles
+
+
+@pytest.mark.parametrize(
+    ("wanted", "below", "displaced"),
+    [
+        ({"a": "b"}, {}, 1),
+        ({"a": "b"}, {"a": "b"}, 0),
+        ({"a": "b"}, {"c": "a"}, 2),
+        ({"a": "b"}, {"c": "b"}, 2),
+        ({"a": "b", "b": "c"}, {"a": "b"}, 2),
+        ({"a": "b", "b": "c"}, {"c": "a"}, 3),
+    ],
+)
+def test_count_displaced(wanted: dict[str, str], below: dict[str, str], displaced: int) -> None:
+    """Blocks have to move for their own place, for one above or below, or to free one."""
+    assert count_displaced(wanted, below) == displaced
+
+
+@pytest.mark.parametrize(
+    ("trips", "drives"),
+    [
+        ([("a", "b")], 2),
+        ([("a", "b"), ("b", "c")], 3),
+        ([("a", "b"), ("c", "b")], 4),
+        ([("a", "b"), ("b", "a"), ("c", "d")], 5),
+    ],
+)
+def test_count_drives(trips: list[tuple[str, str]], drives: int) -> None:
+    """Trips that follow each other need no drive between them."""
+    assert count_drives(trips) == drives
+    assert count_drives(trips) == fewest_drives(trips)
+
+
+def fewest_drives(trips: list[tuple[str, str]]) -> int:
+    """Return the fewest drives over all orders of the trips."""
+    best = math.inf
+    for order in itertools.permutations(trips):
+        place, drives = "", 0
+        for start, end in order:
+            drives += (start != place) + 1
+            place = end
+        best = min(best, drives)
+    return int(best)
