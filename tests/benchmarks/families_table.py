@@ -1,9 +1,10 @@
 """Random families of planning problems: success, steps and processor time of ``tk.plan``, in one table.
 
 Run by hand: ``python tests/benchmarks/families_table.py [FAMILY ...] [--numbers 0:50] [--only even|odd] [--limit 20]
-[--wall-limit 20] [--out FILE] [--simulate-every 10] [--verbose]``. The instances are those of ``tests/support/families.py``. Seconds are
-of the processor, of this process and its children, without imports. The planner stops after ``--wall-limit`` seconds of
-the clock, and a plan that took more processor time than a column allows does not count in it. Its seed is 0.
+[--wall-limit 20] [--simulate-every 10] [--out FILE] [--verbose]``. The instances are those of
+``tests/support/families.py``. Seconds are of the processor, of this process and its children, without imports. The
+planner stops after ``--wall-limit`` seconds of the clock. A plan that took more processor time than a column allows
+does not count in it. The seed of the planner is 0.
 """
 
 from __future__ import annotations

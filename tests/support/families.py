@@ -623,7 +623,8 @@ def permute(
         if place == k:
             continue
         turn = float(rng.uniform(-math.pi / 4, math.pi / 4))
-        pose = with_yaw(*points[place], heights[k] / 2, turn)
+        x, y = points[place]
+        pose = with_yaw(x, y, heights[k] / 2, turn)
         if not reach.find_transfer(names[k], [pose], absent=[n for n in names if n != names[k]]):
             raise RejectedError
         goal.append(ObjectAt(names[k], pose, relative_to="world", metres=_POSE_TOLERANCE, radians=0.1))
