@@ -106,14 +106,12 @@ class Family:
         key: first part of the seed of each instance.
         draw: generator of one arrangement, which raises :class:`RejectedError` for one that may not be feasible.
         size: argument of the generator, such as the number of objects.
-        easy: number of an instance that the planner solves in a few seconds.
     """
 
     name: str
     key: int
     draw: Callable[[np.random.Generator, int], Draft]
     size: int
-    easy: int = 0
 
     def instance(self, number: int) -> FamilyInstance:
         """Return the instance of a number, at least 0.
