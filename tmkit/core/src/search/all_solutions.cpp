@@ -1,12 +1,17 @@
 // The enumeration of the solutions of inverse kinematics, those that collide left out.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "search/self_motions.hpp"
 #include "tmkit/inverse_kinematics.hpp"
 #include "tmkit/random.hpp"
 
 namespace tmkit {
 namespace {
+
+// Solutions that collide before the elbow is moved: where most random starts are free, these are cheaper.
+constexpr int collisions_before_self_motions = 8;
 
 double max_distance(const std::vector<double>& a, const std::vector<double>& b) {
     double distance = 0.0;
@@ -57,6 +62,8 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
     std::array<double, max_chain_joints> x;
     PairCounter blocking;
     Random random(options.seed);
+    std::optional<SelfMotions> motions;
+    if (world) motions.emplace(problem, target, options, *world);
     for (int attempt = 0; attempt <= options.restarts && !result.target_collides; ++attempt) {
         if (static_cast<int>(result.configurations.size()) >= count) break;
         if (interrupted && attempt % 64 == 63 && interrupted()) break;
@@ -70,8 +77,15 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         std::vector<double> solution = problem.full(x.data());
         const auto close = [&](const auto& other) { return max_distance(solution, other) <= separation; };
         if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
-        if (!world || !collides(problem, *world, solution.data(), options, result, blocking))
+        if (!world || !collides(problem, *world, solution.data(), options, result, blocking)) {
             result.configurations.push_back(std::move(solution));
+            continue;
+        }
+        if (!result.configurations.empty() || result.in_collision < collisions_before_self_motions) continue;
+        if (std::optional<std::vector<double>> free = motions->find_free(x.data(), random)) {
+            problem.unwind(free->data(), start.data());
+            result.configurations.push_back(problem.full(free->data()));
+        }
     }
     const auto nearer = [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); };
     std::stable_sort(result.configurations.begin(), result.configurations.end(), nearer);
