@@ -4649,7 +4649,8 @@ def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: 
     """
     Find several different joint values that put a frame at a pose.
 
-    Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
+    Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. Where the
+    solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When the
     first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
     would, and the search ends.
 

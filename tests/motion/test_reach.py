@@ -110,7 +110,7 @@ def test_poses_of_stretched_arms_are_reached(robot: str) -> None:
 
 @pytest.mark.parametrize("robot", list(ARMS))
 def test_poses_among_obstacles_are_reached(robot: str) -> None:
-    """Beside some boxes, 99 of 100 poses are found of which a free configuration is known; each that is found is one."""
+    """Beside some boxes, 99 of 100 poses with a known free configuration are reached, each by a free configuration."""
     arm = Arm.of(robot, seed=2)
     found = 0
     for seed, q in enumerate(arm.random_configurations(100)):

@@ -129,7 +129,8 @@ for an arm of seven joints.)" PLACED_FRAME R"(
           "max_iterations"_a = 100, "position_tolerance"_a = 1e-5, "rotation_tolerance"_a = 1e-5,
           Text{R"(Find several different joint values that put a frame at a pose.
 
-Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
+Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. Where the
+solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When the
 first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
 would, and the search ends.)" PLACED_FRAME R"(
     joints: names of the joints that may move.
