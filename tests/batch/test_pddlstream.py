@@ -16,7 +16,7 @@ from tmkit.manipulation import MoveTo, Place, Sequence
 from tmkit.pddl import GroundAction
 from tmkit.plans import ObjectAt, Plan
 from tmkit.spatial import Pose
-from tmkit.tamp.refinement_tree import RefinementNode
+from tmkit.tamp.version_tree import SceneVersion
 
 _CHECKOUT = os.environ.get("TMKIT_PDDLSTREAM", "")
 """A checkout with submodules, for the tests with PDDLStream itself."""
@@ -64,7 +64,7 @@ def test_sampled_motions_are_motions_of_the_whole_scene() -> None:
     for action, motion in ((GroundAction("pick-up", ("a", cell)), taken), (GroundAction("stack", ("a", "b")), put)):
         back = Sequence((MoveTo(sampling.start, "the start"), motion))
         reached = sampling.tree.follow(node, action, back, seed=0, attempts=1)
-        assert isinstance(reached, RefinementNode)
+        assert isinstance(reached, SceneVersion)
         assert reached.step is not None
         steps.append(reached.step)
         node = reached

@@ -1,4 +1,4 @@
-"""Draw the search trees of one run: a blocked object, for which task plans fail and transfers do not.
+"""Draw the search tree of one run: a box that needs a regrasp, which a transfer finds and refinement follows.
 
 Run by hand: ``python tests/benchmarks/search_tree_picture.py [--out docs/images]``.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.tamp_problems import blocked
+from support.tamp_problems import regrasp
 
 import tmkit as tk
 from tmkit.visualization import draw_search_tree
@@ -21,7 +21,7 @@ def main() -> None:
     """Write the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
-    problem = blocked(seed=0)
+    problem = regrasp(seed=0)
     result = tk.plan(problem.scene, goal=problem.goal, domain=problem.domain, max_iterations=4, record_tree=True)
     path = draw_search_tree(result.search_trees, parser.parse_args().out / "search_tree.png")
     print(result, path, path.stat().st_size)

@@ -14,7 +14,7 @@ from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
 from tmkit.pddl import Atom
 from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
-from tmkit.tamp import BlockingBody, Diagnosis, PlanningProgress, PlanResult, Suggestion, SuggestionKind
+from tmkit.tamp import BlockingBody, Diagnosis, PlanningProgress, PlanResult, PlanStatus, Suggestion, SuggestionKind
 from tmkit.tamp.suggestions import removable_bodies, without_bodies
 
 
@@ -101,10 +101,18 @@ def test_two_parts_only_when_one_is_not_enough() -> None:
 
 
 def test_what_cannot_be_moved_may_go() -> None:
-    """A block too wide for the hand stands on the one that is wanted: without it there is a plan."""
-    scene = with_block(three(), "wide", [0.0, 0.0, BLOCK + 0.05], parent="a", shape=Box([0.1] * 3))
-    [suggestion] = solve(scene, "(on a b)").diagnosis.suggestions
+    """A block too wide for the hand stands where another is wanted: without it there is a plan."""
+    scene = with_block(three(), "wide", [0.1, -0.1, 0.05], shape=Box([0.1] * 3))
+    [suggestion] = solve(scene, "(ontable a table__1__-1)").diagnosis.suggestions
     assert (suggestion.kind, suggestion.names) == (SuggestionKind.WITHOUT_BODIES, ("wide",))
+
+
+def test_a_proof_names_what_cannot_be_moved() -> None:
+    """A block too wide for the hand stands on the one that is wanted: no plan is possible, and the proof names it."""
+    scene = with_block(three(), "wide", [0.0, 0.0, BLOCK + 0.05], parent="a", shape=Box([0.1] * 3))
+    result = solve(scene, "(on a b)")
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+    assert "'wide'" in result.explanation
 
 
 def test_nobody_asked_and_no_time() -> None:

@@ -23,7 +23,7 @@ from tmkit.pddl.model import Problem
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.tamp import load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.task_planning import FastDownward, guide
+from tmkit.task_planning import FastDownward
 from tmkit.task_planning.guide import OperatorConstraint, TaskPlanSource
 from tmkit.task_planning.sas import SasAxiom, SasEffect, SasOperator, SasTask, SasVariable
 from tmkit.task_planning.translated_task import TranslatedTask
@@ -318,15 +318,14 @@ def test_a_goal_beyond_a_capacity_is_proved_unsolvable() -> None:
     assert not source.lift()
 
 
-def test_fast_downward_plans_where_the_core_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_downward_plans_where_the_core_gives_up() -> None:
     """From another state than the first, with a context and an action forbidden."""
-    monkeypatch.setattr(guide, "_AGENDA_WORK", 0)
     task = FastDownward().prepare(load("places"))
     free = TaskPlanSource(task)
     first = free.plan(task.init)
     assert first is not None
     start = free.apply(first[0], task.init)
-    source = TaskPlanSource(task, work=0)
+    source = TaskPlanSource(task, work=0, agenda_work=0)
     assert source.plan(start) is not None
     assert source.counts["fallback"] == 1
     step = first[1]

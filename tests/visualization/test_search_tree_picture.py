@@ -27,6 +27,7 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
         SearchTreeNode(
             parent, () if parent is None else (f"(pick b{index} table)", f"(place b{index} table)"),
             tries=rng.randrange(40), estimate=float(rng.randrange(9)), is_in_plan=index in way,
+            is_transfer=parent is not None and rng.random() < 0.5,
             failures=tuple(
                 BranchFailure(f"(pick b{other} table)", "approach: 'panda_hand' collides with 'n0'", count)
                 for other, count in enumerate(rng.choices(range(1, 9), k=rng.randrange(4)))
@@ -34,7 +35,7 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
         )
         for index, parent in enumerate(parents)
     ]  # fmt: skip
-    return SearchTree("transfers", tuple(nodes))
+    return SearchTree("7 objects", tuple(nodes))
 
 
 @settings(max_examples=scaled_examples(0.4), deadline=None)
@@ -57,17 +58,29 @@ def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(size: int, seed: int
     assert len(labels) <= max(rows, needed)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_versions_after_transfers_differ_in_colour(seed: int) -> None:
+    """The dots of versions after transfers have one colour, all others another."""
+    tree = tree_of(60, seed=seed)
+    colors: dict[bool, set[str]] = {True: set(), False: set()}
+    for mark in search_tree_drawing([tree], rows=200).marks:
+        if isinstance(mark, Dot):
+            colors[tree.nodes[int(mark.meaning.split()[-1])].is_transfer].add(mark.color)
+    assert len(colors[True]) == len(colors[False]) == 1
+    assert colors[True] != colors[False]
+
+
 def test_failures_are_crosses_with_their_most_frequent_cause() -> None:
     """Two actions at most, the causes of one action together, the rest counted."""
     failures = (
         BranchFailure("(pick a)", "too far", 5), BranchFailure("(pick b)", "blocked", 4),
         BranchFailure("(pick a)", "no grip", 1), BranchFailure("(pick c)", "blocked", 1),
     )  # fmt: skip
-    tree = SearchTree("task plans", (SearchTreeNode(None, tries=11, failures=failures),))
+    tree = SearchTree("7 objects", (SearchTreeNode(None, tries=11, failures=failures),))
     drawing = search_tree_drawing([tree])
     texts = [mark.text for mark in drawing.marks if isinstance(mark, Label)]
     assert texts[:4] == [
-        "search over task plans: 1 version, 11 attempts", "(pick a)  6 ×, often: too far", "(pick b)  4 ×: blocked",
+        "search with 7 objects: 1 version, 11 attempts", "(pick a)  6 ×, often: too far", "(pick b)  4 ×: blocked",
         "… 1 more action failed",
     ]  # fmt: skip
     assert len(drawing.meanings(Cross)) == 3

@@ -107,5 +107,10 @@ class CheckedOptions:
 
     def __repr__(self) -> str:
         values = ((entry, getattr(self, entry.name)) for entry in fields(self))  # type: ignore[arg-type]  # as above
-        shown = (f"{entry.name}={value!r}" for entry, value in values if value is not entry.default)
+        shown = (f"{entry.name}={value!r}" for entry, value in values if not _is_same(value, entry.default))
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Return whether a value is the default, or equal and of the same type."""
+    return value is default or (type(value) is type(default) and bool(value == default))

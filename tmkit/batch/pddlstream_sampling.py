@@ -42,8 +42,8 @@ from tmkit.tamp.anytime import with_costs
 from tmkit.tamp.goals.compilation import GoalDomain
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.refinement_tree import RefinementNode
 from tmkit.tamp.solve import planning_context
+from tmkit.tamp.version_tree import SceneVersion
 
 _log = logging.getLogger(__name__)
 _MOTIONS, _TRIES = 8, 24  # attempts at the motion of one sample; of one action when the plan is carried out
@@ -306,7 +306,7 @@ class PddlStreamSampling:
             steps.append(node.step)
         return self.context.plan_of(with_costs(self.context.problem, tuple(steps)), self.context.domain)
 
-    def _chosen(self, action: GroundAction, chosen: Sequence[Any], node: RefinementNode) -> Iterator[Candidate]:
+    def _chosen(self, action: GroundAction, chosen: Sequence[Any], node: SceneVersion) -> Iterator[Candidate]:
         """Yield what carries an action out with its choices; the candidates of the domain where it has none."""
         if action.name == "drive" and self.base is not None:
             joints = dict(zip(self.base.joints, chosen[1].value, strict=True))

@@ -1,9 +1,9 @@
 """Task-and-motion planning: from a scene and a PDDL goal to a validated plan.
 
-:func:`plan` obtains a skeleton of actions from the task planner, refines each action into motion in the scene version
-that the previous action left, learns constraints from failures, and returns a :class:`PlanResult`: a
-:class:`~tmkit.plans.Plan`, or a :class:`Diagnosis` of why there is none. :func:`validate_plan` recomputes a plan at
-finer resolution.
+:func:`plan` searches over versions of the scene, guided by a task plan from each. It refines the actions of task plans
+into motions, attempts transfers with grasps that are free at both ends, and learns constraints from failures. It
+returns a :class:`PlanResult`: a :class:`~tmkit.plans.Plan`, or a :class:`Diagnosis` of why there is none.
+:func:`validate_plan` recomputes a plan at finer resolution.
 
 A domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`DomainSemantics`. A goal is PDDL, or a scene
 that shows the goal; see :func:`goal_of_scene`.
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from tmkit.tamp.repair import repair_plan as repair_plan
     from tmkit.tamp.result import PlanResult as PlanResult, PlanStatistics as PlanStatistics
+    from tmkit.tamp.search_settings import SearchSettings as SearchSettings
     from tmkit.tamp.search_tree import (
         BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,
         SearchTreeNode as SearchTreeNode,

@@ -1,8 +1,8 @@
 """Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
 
-Three kinds of iterations take turns (end of docs/concepts/planning_algorithm.md): searched *paths* are searched
-again; *choices* of grasps, placements and configurations are drawn anew; other *skeletons* are found by forbidding one
-action at a time, the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
+Three kinds of iterations take turns (docs/reference/planning.md): searched *paths* are searched again; *choices* of
+grasps, placements and configurations are drawn anew; other *skeletons* are found by forbidding one action at a time,
+the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
 cost, if its paths are shorter; branch and bound with the best plan as the bound.
 
 Invariants: what is kept is never worse than what was there before; for a fixed number of iterations the result depends
@@ -33,8 +33,8 @@ from tmkit.tamp.costs import CostBound, StepCosts, Worth, busiest
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
-from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
 from tmkit.tamp.scheduling import shortest_schedule
+from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 
 _logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from tmkit.manipulation.actions.primitives import MotionBudget
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules
-from tmkit.pddl import Fact, GroundAction, Problem
+from tmkit.pddl import Problem
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration, Plan, PlanStep
 from tmkit.robots import Manipulator
@@ -30,8 +30,8 @@ from tmkit.tamp.domains.problems import metric_of
 from tmkit.tamp.goals.compilation import move_on
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
-from tmkit.tamp.refinement_tree import FailureLog, RefinementNode, RefinementTree
-from tmkit.tamp.search_tree import TransferVersion
+from tmkit.tamp.search_tree import RecordedNode
+from tmkit.tamp.version_tree import FailureLog, SceneVersion, VersionTree
 from tmkit.task_planning import CheckedTaskPlanner, FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
 
 _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
@@ -49,31 +49,47 @@ class SearchLog:
     Attributes:
         seconds_to_search: seconds from the beginning after which the search ends.
         began: when that was, by the monotonic clock.
-        trees: all refinement trees of the search, in the order in which they were begun.
+        trees: the version trees of all searches, in the order in which they were begun.
         infeasibilities: why the goal is impossible, where the domain proved it.
-        transfers: the tree of the search over transfers; None before it begins.
-        versions: its nodes, if the search tree is recorded.
-        found: the steps of the plan that was found first.
+        nodes: the nodes of the search, if the search tree is recorded.
+        end: the version in which the first plan ends; None before it is found.
         best: the cost of the best plan so far, in words; empty before there is one.
         searches: what searched for task plans, where the planner has several searches.
-        forbidden: what the last iteration forbade: by action, the facts under which.
     """
 
     seconds_to_search: float
     began: float = field(default_factory=lambda: time.monotonic())
     clock: PhaseClock = field(default_factory=PhaseClock)
     failures: FailureLog = field(default_factory=FailureLog)
-    trees: list[RefinementTree] = field(default_factory=list)
+    trees: list[VersionTree] = field(default_factory=list)
     skeletons: int = 0
     iterations: int = 0
     constraints: list[LearnedConstraint] = field(default_factory=list)
     infeasibilities: tuple[Infeasibility, ...] = ()
-    transfers: RefinementTree | None = None
-    versions: list[TransferVersion] = field(default_factory=list)
-    found: tuple[PlanStep, ...] = ()
+    nodes: list[RecordedNode] = field(default_factory=list)
+    end: SceneVersion | None = None
     best: str = ""
     searches: dict[str, None] = field(default_factory=dict)
-    forbidden: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
+
+    def count_task_plan(self) -> None:
+        """Count a task plan that is refined."""
+        self.skeletons += 1
+
+    def count_round(self) -> None:
+        """Count a round of the search that ended."""
+        self.iterations += 1
+
+    def record(self, node: RecordedNode) -> None:
+        """Record a node of the search."""
+        self.nodes.append(node)
+
+    def end_at(self, version: SceneVersion) -> None:
+        """Record the version in which a plan ends."""
+        self.end = version
+
+    def note_search(self, name: str) -> None:
+        """Record which search found a task plan."""
+        self.searches[name] = None
 
     @property
     def seconds(self) -> float:
@@ -180,15 +196,15 @@ class PlanningContext:
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
         )
 
-    def finish(self, clock: PhaseClock) -> Callable[[RefinementNode], PlanStep | None] | None:
+    def finish(self, clock: PhaseClock) -> Callable[[SceneVersion], PlanStep | None] | None:
         """Return what becomes of the last step, where there are goals of the arm."""
         goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
         return (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
 
-    def tree(self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int) -> RefinementTree:
-        """Return an empty refinement tree."""
+    def tree(self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int) -> VersionTree:
+        """Return an empty version tree."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
-        tree = RefinementTree(
+        tree = VersionTree(
             self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
             log=log.failures, clock=log.clock, sampling=sampling,
         )  # fmt: skip

@@ -8,7 +8,7 @@
   still, such as the tray below a cup that is held by its rim and turned over. It rests on the poses that were tried.
 * *Narrow gaps*: at each grasp a finger meets a neighbour that is nearer to the object than the finger is thick there,
   and none of these has a free grasp before another is moved. Measured of the hand alone
-  (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler: no proof.
+  (:mod:`tmkit.tamp.search.hand_tables`), at the grasps of the sampler: no proof.
 
 Invariants: causes are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
 """
@@ -41,8 +41,8 @@ from tmkit.robots import Manipulator, movable_frames, pair_distance
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.diagnosis.diagnosis import listed
-from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
-from tmkit.tamp.transfers.masks import HandTables
+from tmkit.tamp.search.hand_tables import HandTables
+from tmkit.tamp.version_tree import FailureLog, SceneVersion
 
 _TARGETS = 16  # configurations to which ways are searched
 _DRAWN = 400  # configurations that are drawn for that at most, to find so many that are free
@@ -58,7 +58,7 @@ _FROM_SIDE = Pose([0.0, 0.0, 0.0], [-0.5, -0.5, -0.5, 0.5])  # turns the axes y,
 
 
 def find_causes(
-    scene: SceneGraph, q: Configuration, *, log: FailureLog, roots: Sequence[RefinementNode],
+    scene: SceneGraph, q: Configuration, *, log: FailureLog, roots: Sequence[SceneVersion],
     arms: Mapping[str, ArmMotion], sampling: Sampling, seed: int, is_over: Callable[[], bool],
     wanted: Collection[str] = (),
 ) -> tuple[str, ...]:  # fmt: skip

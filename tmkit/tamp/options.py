@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from tmkit._support.options import CheckedOptions, option
 from tmkit.errors import ConfigurationError
+from tmkit.tamp.search_settings import SearchSettings
 
 if TYPE_CHECKING:
     from tmkit.manipulation.samplers import Samplers
@@ -30,6 +31,9 @@ _METHODS = {
     "task_planner": ("prepare", "search"), "motion_planner": ("search",),
     "samplers": ("grasp_sampler", "placement_sampler"),
 }  # fmt: skip
+_SEARCH = SearchSettings()
+"""The default settings of the search."""
+
 _SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
 _EXPLAINING = 0.05  # and without
 
@@ -62,7 +66,8 @@ class PlanningOptions(CheckedOptions):
         record_tree: whether the result has the search trees (:class:`tmkit.tamp.SearchTree`); False by default.
         explanation_share: share of the time limit reserved for the explanation if there is no plan, at least 0 and
             below 1; by default 0.2 with suggestions and 0.05 without.
-        skeletons_per_iteration: task plans tried in each iteration, at least 1; 48 by default.
+        skeletons_per_iteration: task plans from the start that are refined in each iteration, at least 1; 48 by
+            default.
         attempts_per_action: motions tried for one action in one scene version in the first iteration, at least 1; 16 by
             default.
         attempts_per_skeleton: motions tried for one task plan in the first iteration, at least 1; 200 by default. Long
@@ -73,6 +78,7 @@ class PlanningOptions(CheckedOptions):
         task_planner: finds sequences of actions; :class:`tmkit.task_planning.FastDownward` by default.
         motion_planner: finds paths between configurations; :class:`tmkit.motion.RrtConnect` by default.
         samplers: sample grasps and placements; the built-in ones by default.
+        search: effort and order of the search (:class:`tmkit.tamp.SearchSettings`); in Python only.
 
     Raises:
         ConfigurationError: a value outside its range, or a planner or samplers without their methods; it has the
@@ -110,6 +116,7 @@ class PlanningOptions(CheckedOptions):
     task_planner: TaskPlanner[Any] | None = None
     motion_planner: MotionPlanner | None = None
     samplers: Samplers | None = None
+    search: SearchSettings = _SEARCH
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,6 +128,9 @@ class PlanningOptions(CheckedOptions):
                 hint = f"; call it: {value.__name__}()" if isinstance(value, type) else ""
                 reason = f"{name} must have the methods {', '.join(methods)}, not {repr(value)[:60]}{hint}"
                 raise ConfigurationError(reason, option=name, value=value)
+        if not isinstance(self.search, SearchSettings):
+            reason = f"search must be a SearchSettings, not {repr(self.search)[:60]}"
+            raise ConfigurationError(reason, option="search", value=self.search)
 
     @property
     def seconds(self) -> float:
@@ -163,3 +173,4 @@ class PlanningKeywords(TypedDict, total=False):
     task_planner: TaskPlanner[Any] | None
     motion_planner: MotionPlanner | None
     samplers: Samplers | None
+    search: SearchSettings

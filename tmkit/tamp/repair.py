@@ -1,6 +1,6 @@
 """Repairing a plan whose world has changed: the same actions, with the motions that are still valid, and new others.
 
-The actions are refined over the refinement tree as in planning, without a search of the task planner. A motion of the
+The actions are refined over the version tree as in planning, without a search of the task planner. A motion of the
 earlier plan comes before those that the domain proposes, if it is free in the present version, what it handles is where
 it was, and what it lets go comes where it did; where the arm comes from elsewhere, only the way to it is searched anew.
 """
@@ -25,11 +25,11 @@ from tmkit.tamp.anytime import with_costs
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
-from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
+from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
 from tmkit.tamp.solve import planning_context
 from tmkit.tamp.validation.check import step_check
 from tmkit.tamp.validation.prune_observations import prune_observations
+from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
 _SAME = 1e-9  # radians or metres between configurations that are one
 _JUMP = 1e-4  # metres and radians by which what a kept motion handles may be off
@@ -82,14 +82,14 @@ def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ..
 class _KnownMotions:
     """The motions of earlier steps, as far as they are valid where they are needed."""
 
-    def __init__(self, context: PlanningContext, tree: RefinementTree, steps: tuple[PlanStep, ...]) -> None:
+    def __init__(self, context: PlanningContext, tree: VersionTree, steps: tuple[PlanStep, ...]) -> None:
         self._tree, self._seed = tree, context.options.seed
         self._steps = {step.action: step for step in reversed(steps)}
         self._faults = step_check(
             context.plan_of(()), context.domain, known=[part for step in steps for part in step.segments]
         )
 
-    def __call__(self, node: RefinementNode, action: GroundAction) -> Refinement | None:
+    def __call__(self, node: SceneVersion, action: GroundAction) -> Refinement | None:
         """Return the motion of an action from a node; None if there is none, or it is not valid there."""
         step = self._steps.get(action)
         if step is None or not step.segments or step.observations:
@@ -106,7 +106,7 @@ class _KnownMotions:
             return None
         return Refinement(segments, scene, q, step.choice, step.changes)
 
-    def _joined(self, first: Segment, node: RefinementNode) -> Segment:
+    def _joined(self, first: Segment, node: SceneVersion) -> Segment:
         """Return the first segment of a step from where the arm is now."""
         scene, arm = node.scene, self._tree.arms[first.arm]
         columns = [scene.joint_names.index(joint) for joint in first.joint_names]

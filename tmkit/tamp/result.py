@@ -24,10 +24,10 @@ class PlanStatistics(Displayed):
     """What planning took. Times are no part of equality.
 
     Attributes:
-        skeletons: task plans that were tried.
-        attempts: refinements of single actions that were tried.
+        skeletons: task plans from the start that were tried.
+        attempts: motions of single actions that were tried, in refinement and in transfers.
         failures: how often each action failed and why: (action, cause, count), most frequent first.
-        constraints: what was learned from failed skeletons.
+        constraints: number of learned constraints.
         task_seconds: time of the task planner.
         motion_seconds: time of refinement.
         total_seconds: time of all.
@@ -61,7 +61,8 @@ class PlanResult(Result):
         explanation: the answer in words: what was tried, and why it failed where it did.
         statistics: what it took.
         diagnosis: what failed, how often and why, what is proved, and what would help, as data.
-        search_trees: the versions of the scene that each search reached, if the option ``record_tree`` is set.
+        search_trees: the versions of the scene that the search reached, with the useful objects and with all, if the
+            option ``record_tree`` is set.
     """
 
     status: PlanStatus

@@ -1,8 +1,7 @@
-"""One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
+"""One planning run: the search for a plan, its improvement, and the explanation where there is none.
 
-When an iteration (:mod:`tmkit.tamp.iteration`) finds no further skeleton, its constraints are lifted, the budgets
-double, and the next continues where the tree stands; which task that is, :mod:`tmkit.tamp.tracks` decides. Part of the
-time is kept for the explanation: causes, and what would help.
+The search (:mod:`tmkit.tamp.search`) ends with a plan, a proof or at a limit. Part of the time is kept for the
+explanation: causes, and changes that would help.
 
 Invariants: equal arguments give equal results, unless the time limit ends the search; it only stops.
 """
@@ -33,9 +32,10 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
+from tmkit.tamp.search.blocked_clutter import blocked_clutter
+from tmkit.tamp.search.stages import FoundPlan, find_plan
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
 from tmkit.tamp.suggestions import find_suggestions
-from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
 
 
@@ -70,9 +70,8 @@ def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
-        status, track, steps = search_tracks(context, log, restricted)
-    log.found = steps
-    return status, None if track is None else _finished(context, log, track, steps)
+        status, found = find_plan(context, log, restricted)
+    return status, None if found is None else _finished(context, log, found)
 
 
 def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
@@ -84,7 +83,8 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
     found = [domain.returned("infeasibilities", p, Infeasibility) for p in domain.returned(
         "infeasibilities", found, Iterable
     )]  # fmt: skip
-    return tuple(proof for proof in found if not _may_be_otherwise(context, proof))
+    proofs = tuple(proof for proof in found if not _may_be_otherwise(context, proof))
+    return proofs or tuple(filter(None, [blocked_clutter(context)]))
 
 
 def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:
@@ -112,19 +112,16 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
         return None
 
 
-def _finished(
-    context: PlanningContext, log: SearchLog, track: SearchTrack, steps: tuple[PlanStep, ...]
-) -> tuple[PlanStep, ...]:
+def _finished(context: PlanningContext, log: SearchLog, found: FoundPlan) -> tuple[PlanStep, ...]:
     """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
-    assert track.first is not None, "a track with a plan is prepared"
     log.seconds_to_search = context.options.seconds
-    steps, iterations = with_costs(track.problem, steps), context.options.improve
+    problem, domain = found.problem, context.domain
+    steps, iterations = with_costs(problem, found.steps), context.options.improve
     if iterations != 0:
-        improvement = Improvement(context, log, track.problem, track.domain, track.first, steps)
-        steps = improvement.improve(iterations)
+        steps = Improvement(context, log, problem, domain, found.task, steps).improve(iterations)
     with suppress(TimeLimitError), log.clock.phase(PlanningPhase.SEMANTICS):
-        steps = prune_observations(steps, context.scene, context.q, problem=track.problem, domain=track.domain)
-    return context.plan_of(steps, track.domain).steps
+        steps = prune_observations(steps, context.scene, context.q, problem=problem, domain=domain)
+    return context.plan_of(steps, domain).steps
 
 
 def _result(
@@ -145,7 +142,7 @@ def _result(
     explanation = _explanation(context, status, diagnosis, plan=made)
     trees: tuple[SearchTree, ...] = ()
     if context.options.record_tree:
-        trees = recorded_trees(log.trees, log.transfers, versions=log.versions, found=log.found)
+        trees = recorded_trees(log.trees, log.nodes, end=log.end)
     return PlanResult(status, made, explanation, statistics, diagnosis, trees)
 
 

@@ -1,12 +1,12 @@
-"""The search tree of a run as data: which versions of the scene were reached, how, and why branches failed.
+"""The search tree of a run as data: the versions of the scene that were reached, how, and why branches failed.
 
-A run with the option ``record_tree`` has one :class:`SearchTree` for each task over which it refined task plans, and
-one for the search over transfers if that began. They are made at the end, from what the searches keep anyway, so
-recording changes no result. What is recorded are plain values: a program steps through the versions from the scene at
-the start, which is not in the tree (:meth:`SearchTree.version`).
+A run with the option ``record_tree`` has one :class:`SearchTree` for the search with the useful objects, and one for
+that with all objects if it began. They are made at the end, from data that the search keeps anyway, so recording
+changes no result. They contain plain values: a program steps through the versions from the scene at the start, which is
+not in the tree (:meth:`SearchTree.version`).
 
 Invariants: nodes are in the order in which they were reached, so a parent comes before its children; node 0 is the
-start. Nodes that led to the plan are marked; those of transfers before detours are taken out of the plan.
+start. Nodes that led to the plan are marked, before detours are taken out of it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 
 from tmkit._support.results import Displayed
 from tmkit.graph import SceneGraph, diff
-from tmkit.plans.values import Configuration, PlanStep
+from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
-from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
+from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,16 @@ class SearchTreeNode(Displayed):
 
     Attributes:
         parent: the index of the node before; None for the start.
-        actions: the actions from there to here in PDDL; a transfer has two.
+        actions: the action from there to here in PDDL; none for the start.
         choices: for each, the grasp or placement that was chosen, in words.
-        q: (n_joints,) configuration, radians and metres.
+        q: (n_joints,) configuration [rad, m].
         changes: the frames that the actions moved.
-        tries: attempts made from here.
+        tries: motions and transfers attempted from here.
         failures: those of them that failed, by action and cause, most frequent first.
-        estimate: of the actions that remain, by which the search over transfers orders nodes; None for task plans.
+        estimate: number of actions that were expected from here, which orders the queue; None for a version that was
+            not in it.
         is_in_plan: whether the plan goes through here.
+        is_transfer: whether the action is part of a transfer; otherwise it was refined as the domain proposes.
     """
 
     parent: int | None
@@ -82,6 +84,7 @@ class SearchTreeNode(Displayed):
     failures: tuple[BranchFailure, ...] = ()
     estimate: float | None = None
     is_in_plan: bool = False
+    is_transfer: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class SearchTree(Displayed):
     """The versions that one search reached.
 
     Attributes:
-        search: ``task plans`` or ``transfers``.
+        search: number of PDDL objects of its task, as ``"7 objects"``: the useful ones, or all.
         nodes: the versions, in the order in which they were reached.
     """
 
@@ -123,110 +126,99 @@ class SearchTree(Displayed):
         return f"SearchTree({self.search}, {len(self.nodes)} nodes{', with the plan' if self.is_in_plan else ''})"
 
 
-class _Move(Protocol):
-    @property
-    def node(self) -> RefinementNode: ...
+class RecordedNode(Protocol):
+    """A node of the search, as far as it is recorded."""
 
-
-class TransferVersion(Protocol):
-    """A node of the search over transfers, as far as it is recorded."""
-
-    node: RefinementNode
-    estimate: float
+    version: SceneVersion
     tries: int
     failures: Counter[tuple[str, str]]
 
     @property
-    def moves(self) -> Sequence[_Move]:
-        """How it was reached."""
+    def estimate(self) -> float:
+        """The number of actions that are expected from the version."""
         ...
 
 
 def recorded_trees(
-    trees: Sequence[RefinementTree], transfers: RefinementTree | None, *, versions: Sequence[TransferVersion],
-    found: Sequence[PlanStep],
-) -> tuple[SearchTree, ...]:  # fmt: skip
+    trees: Sequence[VersionTree], nodes: Sequence[RecordedNode], *, end: SceneVersion | None
+) -> tuple[SearchTree, ...]:
     """Return the search trees of a run.
 
     Args:
-        trees: the trees of its task plans.
-        transfers: that of the search over transfers, if there is one.
-        versions: the nodes of that search.
-        found: the steps of the plan that was found; none without a plan.
+        trees: the versions of each search.
+        nodes: the nodes of the searches.
+        end: the version in which the plan ends that was found first; None without a plan.
     """
-    made = [_of_task_plans(tree, found) for tree in trees]
-    if transfers is not None and versions:
-        is_found = bool(found) and not any(tree.is_in_plan for tree in made)
-        made.append(_of_transfers(transfers, versions, versions[-1] if is_found else None))
-    return tuple(made)
+    return tuple(_tree(tree, nodes, end) for tree in trees)
 
 
-def _of_task_plans(tree: RefinementTree, found: Sequence[PlanStep]) -> SearchTree:
-    reached: list[tuple[RefinementNode, RefinementNode | None]] = [(tree.root, None)]
-    for node, _ in reached:
-        reached += [(child, node) for tried in node.expansions.values() for child in tried.children]
-    reached.sort(key=lambda pair: pair[0].number)
-    in_plan, at = {tree.root}, tree.root
-    for step in found:
-        following = next((child for child, parent in reached if parent is at and _begins(child.step, step)), None)
-        if following is None:
-            break
-        in_plan.add(following)
-        at = following
-    if len(in_plan) <= len(found) or not found:
-        in_plan.clear()
-    numbers = {node: index for index, (node, _) in enumerate(reached)}
-    nodes = (
-        _node(
-            tree, [node], parent, numbers, tries=sum(tried.attempts for tried in node.expansions.values()),
-            is_in_plan=node in in_plan,
-        )
-        for node, parent in reached
-    )  # fmt: skip
-    return SearchTree("task plans", tuple(nodes))
+def _tree(tree: VersionTree, nodes: Sequence[RecordedNode], end: SceneVersion | None) -> SearchTree:
+    """Return the versions that were reached from the root of a tree."""
+    reached = {tree.root: None}
+    waiting = [tree.root]
+    while waiting:
+        children = (child for tried in waiting.pop().expansions.values() for child in tried.children)
+        new = [child for child in children if child not in reached]
+        reached.update(dict.fromkeys(new))
+        waiting += new
+    of_version: dict[SceneVersion, list[RecordedNode]] = {}
+    for node in nodes:
+        if _root(node.version) is tree.root:
+            of_version.setdefault(node.version, []).append(node)
+            reached.update(dict.fromkeys(_ancestors(node.version)))
+    in_plan: set[SceneVersion] = set()
+    if end is not None and _root(end) is tree.root:
+        in_plan.update(_ancestors(end))
+        reached.update(dict.fromkeys(in_plan))
+    ordered = sorted(reached, key=lambda version: version.number)
+    indices = {version: index for index, version in enumerate(ordered)}
+    made = (
+        _node(tree, version, indices, of_version.get(version, ()), is_in_plan=version in in_plan) for version in ordered
+    )
+    return SearchTree(f"{len(tree.problem.objects)} objects", tuple(made))
 
 
-def _begins(step: PlanStep | None, whole: PlanStep) -> bool:
-    """Return whether a step is the beginning of another, to which motions may have been added."""
-    return step is not None and step.action == whole.action and step.segments == whole.segments[: len(step.segments)]
+def _ancestors(version: SceneVersion | None) -> Iterator[SceneVersion]:
+    """Yield a version and those before it, up to the root."""
+    while version is not None:
+        yield version
+        version = version.parent
 
 
-def _of_transfers(
-    tree: RefinementTree, versions: Sequence[TransferVersion], last: TransferVersion | None
-) -> SearchTree:
-    in_plan = set() if last is None else {tree.root, *(move.node for move in last.moves)}
-    numbers = {version.node: index for index, version in enumerate(versions)}
-    nodes = []
-    for version in versions:
-        way = [tree.root, *(move.node for move in version.moves)]
-        start = max((index for index, node in enumerate(way[:-1]) if node in numbers), default=None)
-        nodes.append(
-            _node(
-                tree, way if start is None else way[start + 1 :], None if start is None else way[start], numbers,
-                tries=version.tries, counts=version.failures, estimate=version.estimate,
-                is_in_plan=version.node in in_plan,
-            )
-        )  # fmt: skip
-    return SearchTree("transfers", tuple(nodes))
+def _root(version: SceneVersion) -> SceneVersion:
+    *_, root = _ancestors(version)
+    return root
 
 
 def _node(
-    tree: RefinementTree, way: Sequence[RefinementNode], parent: RefinementNode | None,
-    numbers: Mapping[RefinementNode, int], *, tries: int, counts: Mapping[tuple[str, str], int] | None = None,
-    estimate: float | None = None, is_in_plan: bool,
-) -> SearchTreeNode:  # fmt: skip
-    node = way[-1]
-    failed = Counter(counts or {})
-    for tried in node.expansions.values():
-        failed.update((str(tree.domain.stated(tried.action)), str(record.failure)) for record in tried.failures)
-    ordered = sorted(failed.items(), key=lambda item: (-item[1], item[0]))
-    steps = [passed.step for passed in way if passed.step is not None]
+    tree: VersionTree,
+    version: SceneVersion,
+    indices: Mapping[SceneVersion, int],
+    nodes: Sequence[RecordedNode],
+    *,
+    is_in_plan: bool,
+) -> SearchTreeNode:
+    failures = Counter[tuple[str, str]]()
+    for node in nodes:
+        failures.update(node.failures)
+    tried = version.expansions.values()
+    for expansion in tried:
+        stated = str(tree.domain.stated(expansion.action))
+        failures.update((stated, str(record.failure)) for record in expansion.failures)
+    ordered = sorted(failures.items(), key=lambda item: (-item[1], item[0]))
+    step, parent = version.step, version.parent
     return SearchTreeNode(
-        None if parent is None else numbers[parent], tuple(str(tree.domain.stated(step.action)) for step in steps),
-        tuple(step.choice for step in steps), tuple(node.q.tolist()),
-        () if parent is None else tuple(_changes(parent.scene, node.scene)), tries,
-        tuple(BranchFailure(action, cause, count) for (action, cause), count in ordered), estimate, is_in_plan,
-    )  # fmt: skip
+        None if parent is None else indices[parent],
+        () if step is None else (str(tree.domain.stated(step.action)),),
+        () if step is None else (step.choice,),
+        tuple(version.q.tolist()),
+        () if parent is None else tuple(_changes(parent.scene, version.scene)),
+        sum(expansion.attempts for expansion in tried) + sum(node.tries for node in nodes),
+        tuple(BranchFailure(action, cause, count) for (action, cause), count in ordered),
+        min((node.estimate for node in nodes), default=None),
+        is_in_plan,
+        parent is not None and not any(version in each.children for each in parent.expansions.values()),
+    )
 
 
 def _changes(before: SceneGraph, after: SceneGraph) -> Iterator[FrameChange]:

@@ -39,11 +39,14 @@ _SEARCH_WORK = 150_000
 _IMPROVEMENT_WORK = 200_000
 """Looks at rules for a cheaper plan."""
 
-_AGENDA_WORK = 5_000_000
+AGENDA_WORK = 5_000_000
 """Looks at rules for each goal of the agenda."""
 
 _FALLBACK = FastDownward(core_work=0.0)
 """Planner of tasks for which the core finds no plan."""
+
+_TRIVIAL = "Atom dummy("
+"""Beginning of the values of the variable of a task whose goal holds always, or never."""
 
 _FALLBACK_SECONDS = 10.0
 """Time limit of the fallback [s]."""
@@ -90,17 +93,26 @@ class TaskPlanSource:
     Args:
         task: the task, complete. Its plans reach its goal, whatever its initial state.
         work: number of looks at rules that the core's A* search may take; for large tasks a goal agenda follows.
+        agenda_work: the same for each goal of the agenda.
         fallback: the planner where the core finds no plan; None for none.
 
     Raises:
         ConfigurationError: if the task is not complete.
     """
 
-    def __init__(self, task: SasTask, *, work: float = _SEARCH_WORK, fallback: FastDownward | None = _FALLBACK) -> None:
+    def __init__(
+        self,
+        task: SasTask,
+        *,
+        work: float = _SEARCH_WORK,
+        agenda_work: float = AGENDA_WORK,
+        fallback: FastDownward | None = _FALLBACK,
+    ) -> None:
         if not task.is_complete:
             raise ConfigurationError("the task is incomplete: its translation ran out of time or memory")
         self.task = task
         self._work = int(work)
+        self._agenda_work = int(agenda_work)
         self._fallback = fallback
         self._search = task.search
         self._constraints: list[OperatorConstraint] = []
@@ -132,10 +144,16 @@ class TaskPlanSource:
 
     @cached_property
     def _otherwise(self) -> list[int]:
-        """The value of each variable that stands for none of its facts; -1 if there is none."""
+        """The value of each variable that stands for none of its facts; -1 if there is none.
+
+        A task whose goal holds always, or never, has one variable whose values stand for no fact of the problem.
+        """
         return [
-            next((k for k, meaning in enumerate(variable.values) if not meaning.startswith("Atom ")), -1)
-            for variable in self.task.variables
+            next(
+                (k for k, meaning in enumerate(variable.values) if not meaning.startswith("Atom ")),
+                initial if variable.values[0].startswith(_TRIVIAL) else -1,
+            )
+            for variable, initial in zip(self.task.variables, self.task.init, strict=True)
         ]
 
     def is_goal(self, values: Values) -> bool:
@@ -203,7 +221,7 @@ class TaskPlanSource:
         if hint and (plan := self._adapted(values, hint)) is not None:
             return plan
         found, is_unsolvable, _, _ = self._search.plan(
-            values, self.task.goal, self._work, _IMPROVEMENT_WORK, _AGENDA_WORK
+            values, self.task.goal, self._work, _IMPROVEMENT_WORK, self._agenda_work
         )
         if found is not None:
             return self._keep("searched", values, found)

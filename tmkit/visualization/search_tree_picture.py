@@ -1,9 +1,9 @@
 """The trees of a search drawn into a file.
 
-A drawn search tree has one line for each version of the scene, indented below the version before it, with the actions
-that led to it, the attempts made from it and, in the search over transfers, the estimate that orders the queue. Large
-trees are cut: the way to the plan is always drawn, then the branches below which most was tried, until the lines are
-used up. What is omitted is counted where it would be.
+A drawn search tree has one line for each version of the scene, indented below the version before it, with the action
+that led to it, the attempts made from it and, if it was in the queue, the number of actions expected from there. Large
+trees are cut: the way to the plan is always drawn, then the branches with the most attempts, until the lines are used
+up. A line in the place of omitted versions has their number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tmkit.graph.display.outline import count_of
 from tmkit.tamp import SearchTree, SearchTreeNode
 from tmkit.visualization.drawing import MARGIN, Cross, Dot, Drawing, Label, Line, Mark, save_drawings
 
-_PLAN, _OTHER, _FAILED, _EDGE = "#1f5fa8", "#4a525a", "#c2262e", "#b4bac0"
+_PLAN, _OTHER, _TRANSFER, _FAILED, _EDGE = "#1f5fa8", "#4a525a", "#e07b00", "#c2262e", "#b4bac0"
 _ROW, _INDENT = 0.2, 0.3  # inches between lines, and from a version to the next
 _LETTER = 0.07  # inches that a letter takes
 _LONGEST = 140  # letters of a line
@@ -40,8 +40,10 @@ def search_tree_drawing(trees: Sequence[SearchTree], *, rows: int = 80, title: s
     for tree in trees:
         _TreePicture(tree, board, rows // len(trees)).draw()
     caption = (
-        "Each line is a version of the scene, below the version from which its actions led to it.",
-        "Blue: the way to the plan. Crosses: actions that failed there. Dots grow with the attempts.",
+        "Each line is a version of the scene, below the version from which its action led to it. Blue: the way to the "
+        "plan.",
+        "Dots grow with the attempts: orange after transfers, grey after actions refined as the domain proposes them.",
+        "Crosses: actions that failed there.",
     )
     right = max((float(label.at[0]) + _LETTER * len(label.text) for label in board.labels), default=1.0)
     edge = Label("edge", np.array([right, 0.0]), "")
@@ -139,13 +141,15 @@ class _TreePicture:
         node, board = self.nodes[index], self.board
         color = _PLAN if node.is_in_plan else _OTHER
         if before is None:
-            text = f"search over {self.tree.search}: {count_of('version', len(self.nodes))}, "
+            text = f"search with {self.tree.search}: {count_of('version', len(self.nodes))}, "
             text += count_of("attempt", self.tries[index])
         else:
-            text = f"{' '.join(node.actions)}  · {count_of('attempt', node.tries)}"
-            text += "" if node.estimate is None else f" · estimate {node.estimate:g}"
+            text = " ".join(node.actions)
+            text += f" · {count_of('attempt', node.tries)}" if node.tries else ""
+            text += "" if node.estimate is None else f" · {node.estimate:g} expected"
         at = board.write(depth, text, color, meaning=f"node {index}")
-        board.dots.append(Dot(f"node {index}", at, color, size=min(_LARGEST, 4.0 + node.tries**0.5)))
+        dot = _TRANSFER if node.is_transfer else _OTHER
+        board.dots.append(Dot(f"node {index}", at, dot, size=min(_LARGEST, 4.0 + node.tries**0.5)))
         self._edge(before, at, _PLAN if node.is_in_plan else _EDGE, width=2.4 if node.is_in_plan else 1.2)
         for text in _failures(node):
             failed = board.write(depth + 1, text, _FAILED, meaning=f"failure of node {index}")

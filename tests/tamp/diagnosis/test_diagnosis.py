@@ -48,7 +48,8 @@ def test_bodies_in_the_way_are_counted() -> None:
     diagnosis = solve(under_a_lid(), "(on a b)").diagnosis
     [action] = diagnosis.actions
     assert action.action == "(pick-up a table__0__0)"
-    assert action.failures == diagnosis.attempts == sum(count for _, count in action.kinds)
+    assert action.failures == sum(count for _, count in action.kinds)
+    assert action.failures <= diagnosis.attempts
     assert action.failures == sum(cause.count for cause in action.causes)
     assert dict(action.kinds)[FailureKind.COLLISION] > 0
     assert [body.frame for body in action.in_the_way] == ["lid"]

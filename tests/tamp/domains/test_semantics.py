@@ -60,11 +60,10 @@ def test_three_methods_are_required() -> None:
 
 
 def test_defaults() -> None:
-    """All objects are useful; nothing is interchangeable, probabilistic or proven; states are derived in full."""
+    """All objects are useful; nothing is probabilistic or proven; states are derived in full."""
     scene, semantics = blocks_scene({"a": (0, 0), "b": (0.2, 0)}, table=0.4), Least(GANTRY)
     q = scene.zero_configuration()
     assert semantics.useful_objects(scene, q) == {"a", "b", "camera"}
-    assert list(semantics.equivalence_classes(scene)) == []
     assert list(semantics.infeasibilities([Fact.of("on", "a", "b")], scene)) == []
     assert semantics.continuous_goal_facts(ObjectAt("a", Pose(), relative_to="table"), scene, q) is None
     assert (semantics.probabilistic_predicates, semantics.is_incremental) == (frozenset(), False)

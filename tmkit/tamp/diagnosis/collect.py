@@ -27,7 +27,7 @@ from tmkit.tamp.diagnosis.diagnosis import (
     LearnedConstraint,
     added_up,
 )
-from tmkit.tamp.refinement_tree import FailureLog, FailureRecord
+from tmkit.tamp.version_tree import FailureLog, FailureRecord
 from tmkit.task_planning import FastDownward, find_conflict
 
 

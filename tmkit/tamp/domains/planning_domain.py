@@ -196,6 +196,29 @@ class PlanningDomain:
         del self  # here all are stated
         return action
 
+    def is_goal_action(self, action: GroundAction) -> bool:
+        """Return whether an action is carried out only as a goal of a pose or region wants it.
+
+        Args:
+            action: the action.
+        """
+        del self, action
+        return False
+
+    def candidates_elsewhere(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates of an action that achieves a goal, as if there were no such goal.
+
+        Args:
+            action: the action.
+            context: scene and configuration before the action, samplers and arms.
+        """
+        return self._candidates(action, context)
+
+    @property
+    def open_predicates(self) -> frozenset[str]:
+        """Predicates of facts that an action may fail to achieve, when it is carried out for another purpose."""
+        return frozenset()
+
     def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
         """Return facts, added for planning, that describe where objects are; none in this class.
 

@@ -197,19 +197,6 @@ class DomainSemantics(ABC):
         del scene
         return facts_about((pddl_name(frame) for frame in frames), state)
 
-    def equivalence_classes(self, scene: SceneGraph) -> Iterable[Iterable[str]]:
-        """Return groups of interchangeable PDDL objects: any may be where another is, and no motion would differ.
-
-        Called for every failed motion. What is learned of one object is then learned of its whole group: when one
-        cannot be reached behind another, none can behind any. Only for domains whose facts determine exactly where an
-        object is. By default there are none.
-
-        Args:
-            scene: the version in which a motion failed.
-        """
-        del scene
-        return ()
-
     def explain_unmet(self, fact: Fact, scene: SceneGraph, q: Configuration) -> str:
         """Return a clause that explains why a fact of :attr:`probabilistic_predicates` does not hold.
 
@@ -237,6 +224,14 @@ class DomainSemantics(ABC):
         """
         del goal_facts, scene
         return ()
+
+    @property
+    def is_moved_by_picks(self) -> bool:
+        """Whether an object moves only when it, or its support, is picked with a grasp of the planning run's samplers.
+
+        Then it may be proved that no object of a clutter can be picked first. By default nothing is assumed.
+        """
+        return False
 
     def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[Handled]:
         """Return objects that the hand has to pick and to put down to reach a goal; by default none.

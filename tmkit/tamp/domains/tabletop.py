@@ -104,7 +104,7 @@ def _bounds(
 def equivalence_classes(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
     """Return frames in groups of equal collision shapes, mass and centre of mass, in the order given.
 
-    For :meth:`tmkit.tamp.DomainSemantics.equivalence_classes`, with PDDL names in the place of frames.
+    A lesson about an object in the hand holds for its group (:mod:`tmkit.tamp.search.lessons`).
 
     Args:
         scene: the scene.

@@ -59,7 +59,7 @@ from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import parse_goal_of_scene, scene_objects
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
-from tmkit.tamp.refinement_tree import RefinementNode
+from tmkit.tamp.version_tree import SceneVersion
 
 _SAMPLES = 16  # within the tolerance of a pose
 _USED = 0.9  # of the tolerance from which is sampled
@@ -127,6 +127,35 @@ class GoalDomain(PlanningDomain):
             if any(fact in plain for fact in goal.facts) and goal.goal.fault(scene, q) is None:
                 added.append(goal.met)
         return added
+
+    @property
+    def open_predicates(self) -> frozenset[str]:
+        """The predicate of goals that hold: an object may be put elsewhere in the meantime."""
+        return frozenset({GOAL_MET})
+
+    def is_goal_action(self, action: GroundAction) -> bool:
+        """Return whether an action achieves a goal of a pose or region.
+
+        Args:
+            action: the action.
+        """
+        added = set(added_facts(self.domain, action))
+        return any(goal.facts & added for goal in self.goals)
+
+    def candidates_elsewhere(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates of an action that meet no goal.
+
+        Args:
+            action: the action.
+            context: scene and configuration before the action, samplers and arms.
+        """
+        for candidate in PlanningDomain._candidates(self, action, context):
+            if isinstance(candidate, Place):
+                scene = context.scene.reparent(candidate.object, candidate.support, pose=candidate.pose)
+                goals = [goal.goal for goal in self.goals if goal.goal.frame == candidate.object]
+                if not all(goal.fault(scene, context.q) for goal in goals):
+                    continue
+            yield candidate
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action; of one that achieves continuous goals, those that meet them."""
@@ -407,7 +436,7 @@ def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: Sce
 
 
 def move_on(
-    node: RefinementNode, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotion], domain: PlanningDomain
+    node: SceneVersion, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotion], domain: PlanningDomain
 ) -> PlanStep | None:
     """Return the step that led to a node with motions to the goals of the arm, which change no fact; None for none."""
     step = node.step

@@ -35,6 +35,11 @@ from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.fragments import MergedFragments, spelled
 
 _GROUPS = 11  # of objects whose facts are kept together, and of groups of these
+_PICKING = frozenset(
+    {"do_pick", "do_place", "do_stack", "do_unstack", "do_move_home", "do_clean", "do_cook", "do_hand_over"}
+)
+"""Methods of actions that move objects only by picks, if at all."""
+
 _WORDS_SHOWN = lru_cache(4096)(pddl_name)
 
 
@@ -142,6 +147,17 @@ class DomainPart(DomainSemantics):
         """
         named = arguments[1:] if predicate in self._declared.armed and not self.has_arms else arguments
         return _fact(self.words.get(predicate, predicate), named)
+
+    @property
+    def is_moved_by_picks(self) -> bool:
+        """Whether all actions are built-in ones that neither push objects nor move mechanisms or the robot's base."""
+        names = (spelled(self._declared.own_actions.get(action.name, action.name)) for action in self.domain.actions)
+        methods = (getattr(type(self), f"do_{name}", None) for name in names)
+        own = f"{__package__}."
+        return type(self).candidates.__module__.startswith(own) and all(
+            method is not None and method.__name__ in _PICKING and method.__module__.startswith(own)
+            for method in methods
+        )
 
     def word(self, fact: Fact) -> str:
         """Return the predicate of a fragment that a fact of the domain is about."""

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kinematics/damped_step.hpp"
@@ -66,7 +67,7 @@ private:
         const double moved = distance(next, x);
         if (moved < 0.1 * step_length || moved > 3.0 * step_length) return false;  // stuck, or on another curve
         for (std::size_t c = 0; c < n_; ++c) direction[c] = next[c] - x[c];
-        x = next;
+        x = std::move(next);
         return true;
     }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,50 +21,14 @@ from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
-from tmkit.tamp.transfers.ground_task import Values
-from tmkit.tamp.transfers.masks import HandTables, digits
+from tmkit.tamp.search.hand_tables import HandTables, digits
+from tmkit.tamp.search.search_node import SearchNode, Transfer
+from tmkit.tamp.search_settings import SearchSettings
+from tmkit.tamp.version_tree import VersionTree
 
 _T = TypeVar("_T")
 
-_SAMPLED = 6  # places of a transfer at which the arm is compared with an object put down
-_OPTIONS = (4, 64)  # grasps at each that are tried: few, and more where few will not do at any
-_RESTARTS = 16  # of inverse kinematics in a version
-_CHECKED_DRAWS = 3  # draws in which what the arm does not reach in the version is not attempted
 _OF_ARM = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
-CROWDED = 4.0  # by which a place counts as more crowded where it leaves a transfer nothing
-
-
-@dataclass(eq=False)
-class Version:
-    """A version of the scene.
-
-    Attributes:
-        values: the state in finite-domain variables.
-        worlds: the version without one object, and its collision world, by the object.
-        reached: whether the arm reaches an option at a pose in the version.
-    """
-
-    node: RefinementNode
-    values: Values
-    worlds: dict[str, tuple[SceneGraph, CollisionWorld]] = field(default_factory=dict, kw_only=True)
-    reached: dict[object, bool] = field(default_factory=dict, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """A pick and a place of one object by one arm.
-
-    Attributes:
-        pick, place: indices of the operators.
-        name: frame of the object.
-        arm: name of the arm; None for the first.
-    """
-
-    pick: int
-    place: int
-    name: str
-    arm: str | None
 
 
 class Sample(NamedTuple):
@@ -81,8 +44,8 @@ class Sample(NamedTuple):
 class ArmReach:
     """Computes where the arms of a tree reach."""
 
-    def __init__(self, tree: RefinementTree, *, seed: int) -> None:
-        self.tree, self.seed = tree, seed
+    def __init__(self, tree: VersionTree, settings: SearchSettings, *, seed: int) -> None:
+        self.tree, self.settings, self.seed = tree, settings, seed
         self._contacts: dict[object, Configuration | None] = {}
         self._failed: set[object] = set()  # where the arm cannot follow the straight ways
         self._samples: dict[object, list[Sample]] = {}
@@ -95,28 +58,43 @@ class ArmReach:
         if key not in self._contacts:
             still, world = self._without_movables(self._arm(transfer))
             q = _values_by_name(self.tree.root.scene, self.tree.root.q, still)
-            self._contacts[key] = self._reached(table, transfer, option, pose, still, world, q, 100)
+            self._contacts[key] = self._reached(table, transfer, option, pose, still, world, q)
         return self._contacts[key]
 
-    def reaches(self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
+    def reaches(self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
         """Return whether the arm reaches a grasp, at root_from_object, among the other objects of a version."""
         key = _key(transfer, option, pose)
-        if key not in version.reached:
-            name, scene = transfer.name, version.node.scene
-            if name not in version.worlds:
+        if key not in node.reached:
+            name, scene = transfer.name, node.version.scene
+            if name not in node.worlds:
                 rules = self._arm(transfer).pieces.rules
                 bare = scene.remove_frame(name, subtree=True)
                 source = self._without_movables(self._arm(transfer))[1]
                 world = rules.world(bare, rules.exemptions(bare), margin=PLANNING_MARGIN, source=source)
-                version.worlds[name] = bare, world
-            bare, world = version.worlds[name]
-            q = _values_by_name(scene, version.node.q, bare)
-            found = self._reached(table, transfer, option, pose, bare, world, q, _RESTARTS)
-            version.reached[key] = found is not None
-        return version.reached[key]
+                node.worlds[name] = bare, world
+            bare, world = node.worlds[name]
+            q = _values_by_name(scene, node.version.q, bare)
+            node.reached[key] = (
+                self._is_free_at_contact(transfer, key, bare, world, q)
+                or self._reached(table, transfer, option, pose, bare, world, q) is not None
+            )
+        return node.reached[key]
+
+    def _is_free_at_contact(
+        self, transfer: Transfer, key: object, scene: SceneGraph, world: CollisionWorld, q: Configuration
+    ) -> bool:
+        """Return whether the configuration known from :meth:`contact` is free of collision in another world."""
+        known = self._contacts.get(key)
+        if known is None:
+            return False
+        arm = self._arm(transfer)
+        values = dict(zip(self._without_movables(arm)[0].joint_names, known.tolist(), strict=True))
+        moved = {*arm.manipulator.joints, *arm.manipulator.gripper_open}
+        own = {name: value for name, value in values.items() if name in moved}
+        return not world.is_in_collision(scene.configuration(own, base=q))
 
     def is_reachable(
-        self, version: Version, table: HandTables, transfer: Transfer, option: int, ends: Sequence[Pose], *, draw: int
+        self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, ends: Sequence[Pose], *, draw: int
     ) -> bool:
         """Return whether the arm reaches a grasp at several poses of an object.
 
@@ -126,12 +104,14 @@ class ArmReach:
         """
         if any(self.contact(table, transfer, option, end) is None for end in ends):
             return False
-        if draw <= _CHECKED_DRAWS and any(_key(transfer, option, end) in self._failed for end in ends):
+        if draw > self.settings.checked_draws:
+            return True
+        if any(_key(transfer, option, end) in self._failed for end in ends):
             return False
-        return draw > _CHECKED_DRAWS or all(self.reaches(version, table, transfer, option, end) for end in ends)
+        return all(self.reaches(node, table, transfer, option, end) for end in ends)
 
     def note(
-        self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose, failure: object
+        self, node: SearchNode, table: HandTables, transfer: Transfer, option: int, pose: Pose, failure: object
     ) -> None:
         """Remember for early draws that a motion failed at a grasp, however far open, at root_from_object."""
         if not isinstance(failure, MotionFailure):
@@ -141,7 +121,7 @@ class ArmReach:
         if failure.kind in _OF_ARM:
             self._failed.update(_key(transfer, k, pose) for k in same)
         elif not failure.is_of_way:
-            version.reached.update((_key(transfer, k, pose), False) for k in same)
+            node.reached.update((_key(transfer, k, pose), False) for k in same)
 
     def samples(
         self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]
@@ -151,10 +131,11 @@ class ArmReach:
         if key not in self._samples:
             found: list[Sample] = []
             rest = table.at_rest(transfer.name, here).is_free
-            order = dict.fromkeys((*_spread(range(len(places)), _SAMPLED), *range(len(places))))
-            for count, number in itertools.product(_OPTIONS, order):
+            settings, numbers = self.settings, range(len(places))
+            order = dict.fromkeys((*_spread(numbers, settings.samples_per_transfer), *numbers))
+            for count, number in itertools.product(settings.grasps_per_place, order):
                 place, end = places[number]
-                if len(found) >= (_SAMPLED if count == _OPTIONS[0] else 1):
+                if len(found) >= (settings.samples_per_transfer if count == settings.grasps_per_place[0] else 1):
                     continue
                 free = np.flatnonzero(rest & table.at_rest(transfer.name, end).is_free).tolist()
                 for option in _spread(free, count):
@@ -167,15 +148,15 @@ class ArmReach:
         return self._samples[key]
 
     def in_the_way(
-        self, version: Version, table: HandTables, transfer: Transfer, samples: Sequence[Sample]
+        self, node: SearchNode, table: HandTables, transfer: Transfer, samples: Sequence[Sample]
     ) -> Counter[str]:
         """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached."""
         found: Counter[str] = Counter()
-        if any(self.reaches(version, table, transfer, sample.option, sample.end) for sample in samples):
+        if any(self.reaches(node, table, transfer, sample.option, sample.end) for sample in samples):
             return found
-        movable = set(movable_frames(version.node.scene))
+        movable = set(movable_frames(node.version.scene))
         for sample in samples:
-            bare, world = version.worlds[transfer.name]
+            bare, world = node.worlds[transfer.name]
             q = _values_by_name(self._without_movables(self._arm(transfer))[0], sample.q, bare)
             pairs = world.contacts(q)
             found.update({name for pair in pairs for name in (pair.frame_a, pair.frame_b) if name in movable})
@@ -198,7 +179,7 @@ class ArmReach:
                 bool(is_met) or bool(table.overlapping(other.name, sample.end, alone, support=sample.support))
                 for is_met, sample in zip(met[::2] | met[1::2], samples, strict=True)
             ]
-            crowding += sum(lost) / len(lost) + CROWDED * all(lost)
+            crowding += sum(lost) / len(lost) + self.settings.crowding_limit * all(lost)
         return crowding
 
     def _beside(self, transfer: Transfer, place: Place, end: Pose) -> tuple[SceneGraph, CollisionWorld] | None:
@@ -232,14 +213,14 @@ class ArmReach:
 
     def _reached(
         self, table: HandTables, transfer: Transfer, option: int, pose: Pose, scene: SceneGraph,
-        world: CollisionWorld, q: Configuration, restarts: int,
+        world: CollisionWorld, q: Configuration,
     ) -> Configuration | None:  # fmt: skip
         manipulator = self._arm(transfer).manipulator
         choice = table.options(transfer.name)[option]
         opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
         found = inverse_kinematics_solutions(
             scene, manipulator.tool, target_pose=pose @ choice.grasp.object_from_tool, joints=manipulator.joints,
-            q=scene.configuration(dict(opened), base=q), count=1, world=world, seed=self.seed, restarts=restarts,
+            q=scene.configuration(dict(opened), base=q), count=1, world=world, seed=self.seed,
         )  # fmt: skip
         return found.configurations[0] if found.status is InverseKinematicsStatus.SOLVED else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import given, settings, strategies as st
@@ -24,9 +24,8 @@ from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.tamp import DomainSemantics, PlanningDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import facts_about
-from tmkit.tamp.iteration import context_of, with_equivalent
-from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
-from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
+from tmkit.tamp.search.refinement import RefinementBudget, RefinementOutcome, refine_skeleton
+from tmkit.tamp.version_tree import FailureLog, VersionTree
 
 # --- a puzzle in place of motion: each action gives a thing one of three values, some pairs of which exclude each other
 
@@ -88,9 +87,7 @@ class PuzzleSemantics(DomainSemantics):
             yield Give(action.arguments[0], value, self.exclusions, self.tried)
 
 
-def puzzle(
-    names: list[str], exclusions: Exclusions
-) -> tuple[RefinementTree, list[GroundAction], list[tuple[str, ...]]]:
+def puzzle(names: list[str], exclusions: Exclusions) -> tuple[VersionTree, list[GroundAction], list[tuple[str, ...]]]:
     """Return a tree, the skeleton that gives each thing a value in order, and the list of what will be tried."""
     scene = gantry_scene()
     for name in names:
@@ -102,17 +99,17 @@ def puzzle(
     return tree_of(scene, domain, problem), [GroundAction("give", (name,)) for name in names], tried
 
 
-def tree_of(scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed: int = 0) -> RefinementTree:
+def tree_of(scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed: int = 0) -> VersionTree:
     """Return an empty tree for the gantry."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
     arms = arm_motions((GANTRY,), budget=MotionBudget(), rules=rules)
-    return RefinementTree(
+    return VersionTree(
         scene, q, problem=problem, domain=domain, arms=arms, seed=seed, log=FailureLog(), clock=PhaseClock()
     )
 
 
-def refined(skeleton: list[GroundAction], tree: RefinementTree, **bounds: object) -> RefinementOutcome:
+def refined(skeleton: list[GroundAction], tree: VersionTree, **bounds: object) -> RefinementOutcome:
     """Refine with ample bounds and no clock."""
     budget = RefinementBudget(**{"attempts_per_node": 64, "attempts": 100_000, **bounds})  # type: ignore[arg-type]
     return refine_skeleton(skeleton, tree, budget=budget, is_over=lambda: False)
@@ -156,7 +153,7 @@ def test_backjumping_skips_what_has_no_part_in_the_conflict() -> None:
 # --- blocks under the gantry ------------------------------------------------------------------------------------------
 
 
-def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> RefinementTree:
+def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> VersionTree:
     """Return an empty tree of a blocks task."""
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     return tree_of(scene, domain, derive_problem(scene, domain, goal=goal), seed=seed)
@@ -214,9 +211,6 @@ def test_a_cause_speaks_of_the_blocks_in_the_way_alone() -> None:
     assert failed.cause.frames is not None
     assert {"north", "south", "east", "west"} & failed.cause.frames
     assert "other" not in failed.cause.frames
-    context = context_of(failed.cause, tree.domain)
-    assert Fact.of("ontable", "b", "table__0__0") in context
-    assert not any("other" in fact.arguments for fact in context)
     assert not failed.cause.is_proved
 
 
@@ -234,40 +228,6 @@ def test_causes_are_facts_about_things_and_what_they_stand_on() -> None:
     assert facts_about(["c"], state) == (Fact.of("on", "c", "b"), Fact.of("ontable", "b", "l1"))
     assert facts_about(["e"], state) == (Fact.of("holding", "e"),)
     assert facts_about(["nothing"], state) == ()
-
-
-def test_what_is_learned_of_one_thing_is_learned_of_all_that_are_alike() -> None:
-    """Names are exchanged within groups, in the action and in the facts; with too many, nothing follows."""
-    scene = gantry_scene()
-    for name in "abcd":
-        scene = with_block(scene, name, [0.1 * ord(name) - 10.0, 0.0, BLOCK / 2])
-    tree, context = blocks_tree(scene, "(on a b)"), (Fact.of("on", "b", "a"),)
-    cause = Cause(action("unstack b a"), tree.root, frozenset("ab"), is_proved=False)
-    assert with_equivalent(cause.action, context, cause, tree.domain) == ()
-
-    class Symmetric(PuzzleSemantics):
-        """A domain with equivalent objects."""
-
-        def __init__(self, *groups: str) -> None:
-            super().__init__(frozenset(), [])
-            self.groups = groups
-
-        def equivalence_classes(self, scene: SceneGraph) -> list[list[str]]:
-            """Return the groups, by their letters."""
-            del scene
-            return [list(group) for group in self.groups]
-
-    def followed(*groups: str) -> set[str]:
-        domain = replace(tree.domain, semantics=Symmetric(*groups))
-        found = with_equivalent(cause.action, context, cause, domain)
-        return {f"{act} while {' '.join(map(str, facts))}" for act, facts in found}
-
-    assert followed("abc") == {
-        f"(unstack {x} {y}) while (on {x} {y})" for x, y in itertools.permutations("abc", 2) if (x, y) != ("b", "a")
-    }
-    assert followed("bd", "a") == {"(unstack d a) while (on d a)"}
-    assert followed("cd") == set()
-    assert followed("abcdefghijklmnop") == set()
 
 
 def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:

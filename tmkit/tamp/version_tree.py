@@ -1,8 +1,9 @@
-"""The refinement tree: every scene version that planning has reached, and how it was reached.
+"""The version tree: every scene version that planning has reached, and how it was reached.
 
-The :class:`Expansion` of a :class:`RefinementNode` for an action holds the motions that were found for it there, each
-leading to a child node, and the failures. Expansions are lazy: each call continues the last one. Skeletons that begin
+The :class:`Expansion` of a :class:`SceneVersion` for an action holds the motions that were found for it there, each
+leading to a child node, and the failures. Expansions are lazy: each call continues the last one. Task plans that begin
 with the same actions share the nodes of that beginning, and a later iteration continues the samplers of an earlier one.
+Nodes that transfers lead to (:meth:`VersionTree.follow`) have a parent and are in no expansion.
 
 Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
 asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
@@ -106,7 +107,7 @@ class FailureLog:
 
 
 @dataclass(eq=False)
-class RefinementNode:
+class SceneVersion:
     """A scene at a configuration, reached by refined actions.
 
     Attributes:
@@ -117,6 +118,8 @@ class RefinementNode:
             nodes have one scene, but for rounding, and differ in where the arm is.
         derived: the state as it was derived, from which those of the next nodes are; None at the root.
         number: how many nodes the tree had before.
+        candidate: the candidate of the action that led here; None at the root and for motions of an earlier plan.
+        parent: the version before; None at the root.
     """
 
     scene: SceneGraph
@@ -129,6 +132,8 @@ class RefinementNode:
     derived: DerivedState | None = None
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
     number: int = 0
+    candidate: Candidate | None = None
+    parent: SceneVersion | None = None
 
 
 class Expansion:
@@ -141,9 +146,9 @@ class Expansion:
         restarts: how often they have begun anew.
     """
 
-    def __init__(self, tree: RefinementTree, node: RefinementNode, action: GroundAction) -> None:
+    def __init__(self, tree: VersionTree, node: SceneVersion, action: GroundAction) -> None:
         self.node, self.action = node, action
-        self.children: list[RefinementNode] = []
+        self.children: list[SceneVersion] = []
         self.failures: list[FailureRecord] = []
         self.depends_on_way = False
         self.attempts = self.restarts = 0
@@ -164,7 +169,7 @@ class Expansion:
         self.is_exhausted = False
         self._attempts = self._tree.attempts(self, self._asked)
 
-    def advance(self) -> RefinementNode | MotionFailure | None:
+    def advance(self) -> SceneVersion | MotionFailure | None:
         """Make one more attempt; return the child it leads to, why it failed, or None at the end."""
         found = next(self._attempts, None)
         if found is None:
@@ -215,7 +220,7 @@ class Expansion:
         self._tree.log.add(replace(record, action=self._tree.domain.stated(self.action)))
 
 
-class RefinementTree:
+class VersionTree:
     """All that was refined of one task.
 
     Args:
@@ -237,14 +242,18 @@ class RefinementTree:
         self._sampling = sampling or Sampling(Samplers(), first, seed)
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
-        self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
+        self.root = SceneVersion(scene, q, problem.init, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
-        self.known: Callable[[RefinementNode, GroundAction], Refinement | None] = lambda *_: None
+        self.known: Callable[[SceneVersion, GroundAction], Refinement | None] = lambda *_: None
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
-    def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
+    def use_arms(self, arms: Mapping[str, ArmMotion]) -> None:
+        """Compute actions with these arms from now on, as with larger budgets."""
+        self.arms = arms
+
+    def expansion(self, node: SceneVersion, action: GroundAction) -> Expansion:
         """Return the expansion of a node by an action; it is created at the first call."""
         found = node.expansions.get(action)
         if found is None:
@@ -267,8 +276,8 @@ class RefinementTree:
         return known if known.is_exhausted or known.attempts >= attempts else None
 
     def follow(
-        self, node: RefinementNode, action: GroundAction, candidate: Candidate, *, seed: int, attempts: int
-    ) -> RefinementNode | MotionFailure | None:
+        self, node: SceneVersion, action: GroundAction, candidate: Candidate, *, seed: int, attempts: int
+    ) -> SceneVersion | MotionFailure | None:
         """Return the node that one candidate of an action leads to, or its last failure; None for no motion.
 
         Nothing is kept of it but what the log counts.
@@ -282,7 +291,7 @@ class RefinementTree:
         return last
 
     def context(
-        self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
+        self, node: SceneVersion, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
     ) -> ActionContext:
         """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
         rng, sampling = default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
@@ -325,7 +334,7 @@ class RefinementTree:
 
     def child(
         self, expansion: Expansion, candidate: Candidate | None, refinement: Refinement
-    ) -> RefinementNode | MotionFailure:
+    ) -> SceneVersion | MotionFailure:
         """Return the node after a motion, after checking its derived state against the predicted one.
 
         Where that is a matter of probability and not probable enough, the motion has failed.
@@ -344,11 +353,24 @@ class RefinementTree:
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
         number = next(self._numbers)
-        return RefinementNode(
-            refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived, number=number
+        if predicted != derived.state and self.domain.open_predicates:
+            unmet = predicted.difference(derived.state).missing
+            predicted = predicted.change(delete=[f for f in unmet if f.predicate in self.domain.open_predicates])
+        return SceneVersion(
+            refinement.scene,
+            refinement.q,
+            predicted,
+            step,
+            changed,
+            key,
+            scene_key,
+            derived,
+            number=number,
+            candidate=candidate,
+            parent=parent,
         )
 
-    def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
+    def _operated(self, parent: SceneVersion, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, or of a base that carries an arm, has moved."""
         scene = refinement.scene
         moved = np.flatnonzero(parent.q != refinement.q)
@@ -367,6 +389,10 @@ class RefinementTree:
         if not difference:
             return derived
         probabilistic = self.domain.probabilistic_predicates
+        open_predicates = self.domain.open_predicates
+        if open_predicates:
+            missing = tuple(fact for fact in difference.missing if fact.predicate not in open_predicates)
+            difference = replace(difference, missing=missing)
         if any(fact.predicate not in probabilistic for fact in (*difference.missing, *difference.unexpected)):
             raise SemanticsMismatchError(
                 f"after {action} the scene does not say what domain '{self.domain.name}' predicts: {difference}",

@@ -1,4 +1,4 @@
-"""The search over transfers: problems that need it, its completeness on small ones, and that equal runs are equal."""
+"""Planning by transfers: problems that need it, its completeness on small ones, and that equal runs are equal."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_neighbours_are_moved_aside_on_the_same_table() -> None:
 
 
 def test_task_plans_do_without_while_constraints_lead_to_new_ones() -> None:
-    """Under a low ceiling each constraint leads to another task plan, and no grasp or place is lacking."""
+    """Under a low ceiling each constraint leads to another task plan, and no transfer is tried."""
     result = tk.plan(
         tk.load_scene("panda_ceiling", "ceiling7"), domain="blocks",
         goal=tk.data_path("domains/blocks/problems/ceiling7.pddl"), max_iterations=1, record_tree=True,
     )  # fmt: skip
     assert result.status is PlanStatus.SOLVED
     assert result.statistics.skeletons > 1
-    assert {tree.search for tree in result.search_trees} == {"task plans"}
+    assert not any(node.is_transfer for tree in result.search_trees for node in tree.nodes)
 
 
 def test_equal_runs_give_equal_bytes() -> None:
@@ -115,7 +115,7 @@ def test_random_small_problems_that_have_a_plan_are_solved(seed: int) -> None:
 def test_plans_have_no_detours(name: str, seed: int) -> None:
     """Plans are as short as any: what was put down and taken up again on the way is taken out."""
     problem = PROBLEMS[name](seed)
-    result = solved(problem, seed=seed)
+    result = solved(problem, seed=seed, iterations=4)
     assert result.plan is not None
     assert len(result.plan.steps) == problem.optimum
 

@@ -13,7 +13,7 @@ from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp.transfers.masks import HandTables
+from tmkit.tamp.search.hand_tables import HandTables
 
 PANDA = load_manipulator("panda")
 

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,89 +24,78 @@ from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.refinement_tree import RefinementTree
-from tmkit.tamp.transfers.arm_reach import ArmReach, Sample, Transfer, Version
-from tmkit.tamp.transfers.ground_task import GroundTask
-from tmkit.tamp.transfers.masks import HandTables, digits
+from tmkit.tamp.search.arm_reach import ArmReach, Sample
+from tmkit.tamp.search.hand_tables import HandTables, digits
+from tmkit.tamp.search.search_node import Analysis, SearchNode, Transfer
+from tmkit.tamp.search.task_guide import TaskGuide
+from tmkit.tamp.version_tree import VersionTree
 
-_PLACES = 16  # places of an object that are compared at once, of three kinds each
-_NEAR, _ALIKE = 0.03, 4  # metres between points, and how many places are compared at one
-_STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
-_SETS = 3  # of blockers that are considered for one transfer
-_ELSEWHERE = (SceneError, UnknownNameError, LookupError)  # what a domain may raise of a version that is none of its own
+_STUCK = 4
+"""Tightness of a place at which the fingers cannot open widely, beside up to three positions further back."""
 
-
-@dataclass(frozen=True, eq=False)
-class Analysis:
-    """How a transfer may be done where things are, by the hand alone.
-
-    Attributes:
-        places: the places that were compared.
-        direct: pairs of an option and an index of a place that nothing is in the way of, in good order.
-        blockers: smallest sets of movable objects in the way, as bits, where ``direct`` is empty.
-    """
-
-    places: tuple[Place, ...]
-    direct: tuple[tuple[int, int], ...]
-    blockers: tuple[int, ...]
-
-    @property
-    def needs_regrasp(self) -> bool:
-        """Whether no grasp is free at both ends, even without movable objects."""
-        return not self.direct and not self.blockers
+_ELSEWHERE = (SceneError, UnknownNameError, LookupError)
+"""Errors of a domain about a version that is none of its own, such as one without the other objects."""
 
 
 class TransferComparison:
     """Compares places and grasps of transfers; of the log only the clock is used."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, tree: RefinementTree, ground: GroundTask, *, seed: int
+        self, context: PlanningContext, log: SearchLog, tree: VersionTree, guide: TaskGuide, *, seed: int
     ) -> None:
-        self.context, self.log, self.tree, self.ground, self.seed = context, log, tree, ground, seed
+        self.context, self.log, self.tree, self.guide, self.seed = context, log, tree, guide, seed
+        self.settings = context.options.search
         self._tables: dict[str, HandTables] = {}
         self._handling: dict[int, tuple[str, str | None] | None] = {}
         self._placing: dict[int, tuple[str, str | None] | None] = {}
         self._places: dict[object, tuple[Place, ...]] = {}
         self._analyses: dict[object, Analysis] = {}
-        self.reach = ArmReach(tree, seed=seed)
-        self.generation = 0  # how often the search has begun anew: other places are drawn then
+        self.reach = ArmReach(tree, self.settings, seed=seed)
+        self.generation = 0
         self._of_object: dict[str, list[int]] = {}
-        for index, action in enumerate(ground.actions):
+        for index, action in enumerate(guide.actions):
             for argument in dict.fromkeys(action.arguments):
                 self._of_object.setdefault(argument, []).append(index)
 
-    def handled(self, index: int, version: Version) -> tuple[str, str | None] | None:
+    def restart(self) -> None:
+        """Draw other places from now on."""
+        self.generation += 1
+
+    def handled(self, index: int, node: SearchNode) -> tuple[str, str | None] | None:
         """Return the object that an operator picks and the arm that does it; None for another kind of action."""
         if index not in self._handling:
-            context = self.tree.context(version.node, seed=self.seed)
-            first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
+            context = self.tree.context(node.version, seed=self.seed)
+            first = next(iter(self.tree.domain.candidates(self.guide.actions[index], context)), None)
             self._handling[index] = (object_of(first), first.arm) if isinstance(first, Pick) else None
         return self._handling[index]
 
-    def transfers_of(self, version: Version, name: str) -> Iterator[Transfer]:
+    def transfers_of(self, node: SearchNode, name: str) -> Iterator[Transfer]:
         """Yield the transfers of an object that can be done in a version."""
-        for index in self.ground.applicable(version.values, self._of_object.get(pddl_name(name), ())):
-            handled = self.handled(index, version)
+        for index in self.guide.applicable_anyway(node.values, self._of_object.get(pddl_name(name), ())):
+            handled = self.handled(index, node)
             if handled is not None and handled[0] == name:
-                yield from self.transfers(version, index, handled)
+                for transfer in self.transfers(node, index, handled):
+                    if self.tree.domain.is_goal_action(self.guide.actions[transfer.place]):
+                        yield replace(transfer, is_elsewhere=True)
+                    yield transfer
 
     def transfers(
-        self, version: Version, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
+        self, node: SearchNode, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
     ) -> Iterator[Transfer]:
         """Yield the transfers that begin with a pick and end with one of the operators ``among``, by default of any."""
-        after = self.ground.apply(pick, version.values)
+        after = self.guide.apply(pick, node.values)
         name, arm = handled
         known = self._of_object.get(pddl_name(name), ())
-        for index in self.ground.applicable(after, known):
-            if (among is None or index in among) and self._puts_down(index, version, name, arm):
+        for index in self.guide.applicable_anyway(after, known):
+            if (among is None or index in among) and self._puts_down(index, node, name, arm):
                 yield Transfer(pick, index, name, arm)
 
-    def _puts_down(self, index: int, version: Version, name: str, arm: str | None) -> bool:
+    def _puts_down(self, index: int, node: SearchNode, name: str, arm: str | None) -> bool:
         if index not in self._placing:
-            scene = self._in_hand(version.node.scene, name, arm)
-            context = self.tree.context(version.node, scene=scene, seed=self.seed)
+            scene = self._in_hand(node.version.scene, name, arm)
+            context = self.tree.context(node.version, scene=scene, seed=self.seed)
             try:
-                first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
+                first = next(iter(self.tree.domain.candidates(self.guide.actions[index], context)), None)
             except _ELSEWHERE:
                 first = None
             if first is None:  # there may be one elsewhere
@@ -140,13 +129,13 @@ class TransferComparison:
             if not hands & {str(scene.parent(name)), *scene.ancestors(name)}
         }
 
-    def candidates(self, version: Version, transfer: Transfer, *, count: int, draw: int = 0) -> tuple[Place, ...]:
+    def candidates(self, node: SearchNode, transfer: Transfer, *, count: int, draw: int = 0) -> tuple[Place, ...]:
         """Return places of a transfer, as if the other movable objects were not there.
 
         Args:
             draw: number of the draw: 0 for the best ones, others for random ones.
         """
-        scene, action = version.node.scene, self.ground.actions[transfer.place]
+        scene, action = node.version.scene, self.guide.actions[transfer.place]
         named = {frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments}
         kept = {transfer.name, *named, *(above for frame in named for above in scene.ancestors(frame))}
         poses = self.poses(scene)
@@ -162,9 +151,11 @@ class TransferComparison:
         seed = seed_of(self.seed, f"{transfer} {draw}" + f" {self.generation}" * bool(self.generation))
         found: list[Place] = []
         for proposing, is_scattered in ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),):
-            context = self.tree.context(version.node, scene=proposing, seed=seed, is_scattered=is_scattered)
+            context = self.tree.context(node.version, scene=proposing, seed=seed, is_scattered=is_scattered)
             try:
-                listed = list(itertools.islice(self.tree.domain.candidates(action, context), count))
+                domain = self.tree.domain
+                proposed = domain.candidates_elsewhere if transfer.is_elsewhere else domain.candidates
+                listed = list(itertools.islice(proposed(action, context), count))
             except _ELSEWHERE:  # a domain that looks for what was taken away
                 continue
             found += [place for place in listed if isinstance(place, Place)]
@@ -174,22 +165,22 @@ class TransferComparison:
         alike = Counter[object]()
         places: tuple[Place, ...] = ()
         for place in unique.values():  # many at one point bring little, but each has its price
-            point = place.support, tuple(np.round(place.pose.translation / _NEAR).tolist())
+            point = place.support, tuple(np.round(place.pose.translation / self.settings.place_spacing).tolist())
             alike[point] += 1
-            if alike[point] <= _ALIKE:
+            if alike[point] <= self.settings.alike_places:
                 places = (*places, place)
         if draw == 0:
             self._places[key] = places
         return places
 
-    def analysis(self, version: Version, transfer: Transfer) -> Analysis:
+    def analysis(self, node: SearchNode, transfer: Transfer) -> Analysis:
         """Return how a transfer may be done in a version, to the best places of its domain.
 
         Nothing is direct where the arm reaches no grasp of several at both ends.
         """
-        places = self.candidates(version, transfer, count=_PLACES)
-        found = self.compared(version.node.scene, transfer, places)
-        return found if not found.direct or self.samples(version, transfer, found) else replace(found, direct=())
+        places = self.candidates(node, transfer, count=self.settings.places_compared)
+        found = self.compared(node.version.scene, transfer, places)
+        return found if not found.direct or self.samples(node, transfer, found) else replace(found, direct=())
 
     def compared(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
         """Return how a transfer to some places may be done by the hand alone."""
@@ -221,7 +212,8 @@ class TransferComparison:
                     stuck = table.options(name)[widest].opening is not None
                     tightness = int(rest.tightness[option] + there.tightness[option])
                     direct.append((_STUCK * stuck + tightness, number, option))
-        smallest = sorted(sets, key=lambda bits: (bin(bits).count("1"), bits))[:_SETS] if not direct else []
+        smallest = [] if direct else sorted(sets, key=lambda bits: (bits.bit_count(), bits))
+        smallest = smallest[: self.settings.blocker_sets]
         made = Analysis(places, self._in_turns(table, name, direct), tuple(smallest))
         self._analyses[key] = made
         return made
@@ -250,56 +242,56 @@ class TransferComparison:
         support = place.support
         return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
 
-    def is_reachable(self, version: Version, transfer: Transfer, option: int, place: Place, *, draw: int = 0) -> bool:
+    def is_reachable(self, node: SearchNode, transfer: Transfer, option: int, place: Place, *, draw: int = 0) -> bool:
         """Return whether the arm reaches a grasp where the object is and at a place.
 
         Args:
             draw: number of the draw; in late ones, only what stands still counts.
         """
-        scene, name = version.node.scene, transfer.name
+        scene, name = node.version.scene, transfer.name
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
             ends = here, self.root_pose(scene, place)
-            return self.reach.is_reachable(version, self.table(transfer.arm), transfer, option, ends, draw=draw)
+            return self.reach.is_reachable(node, self.table(transfer.arm), transfer, option, ends, draw=draw)
 
     def crowding(
-        self, version: Version, transfer: Transfer, places: Sequence[Place],
+        self, node: SearchNode, transfer: Transfer, places: Sequence[Place],
         helpful: Sequence[tuple[Transfer, Analysis]],
     ) -> list[float]:  # fmt: skip
         """Return for each place how much an object there takes away from the other transfers that help."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             others = [
-                (wanted, self._left(version, wanted, self.samples(version, wanted, analysis)))
+                (wanted, self._left(node, wanted, self.samples(node, wanted, analysis)))
                 for wanted, analysis in helpful
                 if wanted.name != transfer.name
             ]
             table = self.table(transfer.arm)
-            ends = [self.root_pose(version.node.scene, place) for place in places]
+            ends = [self.root_pose(node.version.scene, place) for place in places]
             return [
                 self.reach.crowding(table, transfer, place, end, others)
                 for place, end in zip(places, ends, strict=True)
             ]
 
-    def _left(self, version: Version, transfer: Transfer, samples: list[Sample]) -> list[Sample]:
+    def _left(self, node: SearchNode, transfer: Transfer, samples: list[Sample]) -> list[Sample]:
         """Return the samples that the arm reaches in a version; all where it reaches none."""
         table = self.table(transfer.arm)
-        return [one for one in samples if self.reach.reaches(version, table, transfer, one.option, one.end)] or samples
+        return [one for one in samples if self.reach.reaches(node, table, transfer, one.option, one.end)] or samples
 
-    def in_the_way(self, version: Version, transfer: Transfer, analysis: Analysis) -> Counter[str]:
+    def in_the_way(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> Counter[str]:
         """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
-            samples = self.samples(version, transfer, analysis)
-            return self.reach.in_the_way(version, self.table(transfer.arm), transfer, samples)
+            samples = self.samples(node, transfer, analysis)
+            return self.reach.in_the_way(node, self.table(transfer.arm), transfer, samples)
 
     def samples(
-        self, version: Version, transfer: Transfer, analysis: Analysis, *, here: Pose | None = None
+        self, node: SearchNode, transfer: Transfer, analysis: Analysis, *, here: Pose | None = None
     ) -> list[Sample]:
         """Return some ways of a transfer that the arm reaches at both ends, without movable objects.
 
         Args:
             here: root_from_object at its beginning; by default where the object is.
         """
-        scene, name = version.node.scene, transfer.name
+        scene, name = node.version.scene, transfer.name
         if here is None:
             here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
         places = [(place, self.root_pose(scene, place)) for place in analysis.places]

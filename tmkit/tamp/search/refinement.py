@@ -1,4 +1,4 @@
-"""Refinement: from a task skeleton to motions, over the tree of scene versions.
+"""Refinement: from a task plan to motions, over the tree of scene versions.
 
 Each action is refined in the scene version that the previous one left. When it cannot be, the search goes back to an
 earlier one and takes its next motion, as told by the *conflict*: the steps that put the frames where they are that the
@@ -20,7 +20,7 @@ from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.costs import CostBound
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
+from tmkit.tamp.version_tree import Expansion, FailureRecord, SceneVersion, VersionTree
 
 _VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
 _SCENES_OF_FIXTURES = 3  # in which nothing but arm and fixtures makes an action fail, before another skeleton is tried
@@ -55,7 +55,7 @@ class Cause:
     """
 
     action: GroundAction
-    node: RefinementNode
+    version: SceneVersion
     frames: frozenset[str] | None
     is_proved: bool
 
@@ -68,11 +68,17 @@ class RefinementOutcome:
         steps: the refined steps when all succeeded, else None.
         cause: the deepest action that was reached and could not be refined, when ``steps`` is None.
         impossible: the action that can never be carried out, when that ended the search.
+        path: the versions from the start to the end, or to that of the cause.
+        records: the failures of the deepest action.
+        attempts: motions that were tried.
     """
 
     steps: tuple[PlanStep, ...] | None
     cause: Cause | None = None
     impossible: GroundAction | None = None
+    path: tuple[SceneVersion, ...] = ()
+    records: tuple[FailureRecord, ...] = ()
+    attempts: int = 0
 
 
 @dataclass(eq=False)
@@ -97,9 +103,9 @@ class _Level:
 
 
 def refine_skeleton(
-    skeleton: Sequence[GroundAction], tree: RefinementTree, *, budget: RefinementBudget, is_over: Callable[[], bool],
+    skeleton: Sequence[GroundAction], tree: VersionTree, *, budget: RefinementBudget, is_over: Callable[[], bool],
     on_step: Callable[[int], None] = lambda _: None, bound: CostBound | None = None,
-    finish: Callable[[RefinementNode], PlanStep | None] | None = None,
+    finish: Callable[[SceneVersion], PlanStep | None] | None = None, start: SceneVersion | None = None,
 ) -> RefinementOutcome:  # fmt: skip
     """Find motions for all actions of a skeleton.
 
@@ -113,19 +119,20 @@ def refine_skeleton(
     Raises:
         SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
     """
-    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, bound, finish).run()
+    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, bound, finish, start).run()
 
 
 class _Descent:
     def __init__(
-        self, skeleton: tuple[GroundAction, ...], tree: RefinementTree, budget: RefinementBudget,
+        self, skeleton: tuple[GroundAction, ...], tree: VersionTree, budget: RefinementBudget,
         is_over: Callable[[], bool], on_step: Callable[[int], None], bound: CostBound | None,
-        finish: Callable[[RefinementNode], PlanStep | None] | None,
+        finish: Callable[[SceneVersion], PlanStep | None] | None, start: SceneVersion | None,
     ) -> None:  # fmt: skip
         self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
         self.bound, self.finish = bound, finish
         self.last_step: PlanStep | None = None
-        self.nodes = [tree.root]
+        self.nodes = [tree.root if start is None else start]
+        self.path: tuple[SceneVersion, ...] = ()
         self.levels: list[_Level] = []
         self.attempts = self.visits = 0
         self.cause: tuple[int, Cause] | None = None
@@ -140,16 +147,22 @@ class _Descent:
             child = self._next(level)
             while child is None:
                 if level.expansion.is_impossible:
-                    return RefinementOutcome(None, self._deepest(), impossible=level.expansion.action)
+                    return self._failed(level.expansion.action)
                 back = self._go_back()
                 if back is None or self._is_used_up() or self._is_of_fixtures():
-                    return RefinementOutcome(None, self._deepest())
+                    return self._failed()
                 level = back
                 child = self._next(level)
             self.nodes.append(child)
         steps = tuple(node.step for node in self.nodes[1:] if node.step is not None)
         self.on_step(len(steps))
-        return RefinementOutcome(steps if self.last_step is None else (*steps[:-1], self.last_step))
+        found = steps if self.last_step is None else (*steps[:-1], self.last_step)
+        return RefinementOutcome(found, path=tuple(self.nodes), attempts=self.attempts)
+
+    def _failed(self, impossible: GroundAction | None = None) -> RefinementOutcome:
+        cause = self._deepest()
+        path, records = self.path or tuple(self.nodes), tuple(self.records)
+        return RefinementOutcome(None, cause, impossible, path, records, self.attempts)
 
     def _is_used_up(self) -> bool:
         bound = self.budget.attempts
@@ -167,7 +180,7 @@ class _Descent:
             for record in self.records
         )
 
-    def _next(self, level: _Level) -> RefinementNode | None:
+    def _next(self, level: _Level) -> SceneVersion | None:
         """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
         expansion, self.visits = level.expansion, self.visits + 1
         level.dead_end = self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)
@@ -197,7 +210,7 @@ class _Descent:
             self.tree.log.attempts += made
         return None
 
-    def _ordered(self, expansion: Expansion) -> list[RefinementNode]:
+    def _ordered(self, expansion: Expansion) -> list[SceneVersion]:
         """Return the children in the order in which they are tried."""
         width, bound, index = self.budget.width, self.bound, len(self.levels) - 1
         if width == 1 or bound is None:
@@ -205,7 +218,7 @@ class _Descent:
         cheapest = sorted(expansion.children[:width], key=lambda child: bound.worth(index, _step(child)))
         return [*cheapest, *expansion.children[width:]]
 
-    def _can_end(self, child: RefinementNode) -> bool:
+    def _can_end(self, child: SceneVersion) -> bool:
         """Return whether a child of the last action leads to the end, and keep its step as it ends."""
         if self.finish is None or len(self.levels) < len(self.skeleton):
             return True
@@ -222,7 +235,7 @@ class _Descent:
             if self.cause is None or index > self.cause[0]:
                 self.records = []
             self.records += failed.failures
-            self.cause = index, self._cause(failed)
+            self.cause, self.path = (index, self._cause(failed)), tuple(self.nodes[: index + 1])
         if not conflict:
             return None
         back = max(conflict)
@@ -275,6 +288,6 @@ class _Descent:
         return self._cause(self.levels[-1]) if self.levels else None
 
 
-def _step(node: RefinementNode) -> PlanStep:
+def _step(node: SceneVersion) -> PlanStep:
     assert node.step is not None, "only the root has none"
     return node.step

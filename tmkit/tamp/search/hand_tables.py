@@ -186,12 +186,21 @@ class HandTables:
             others: root_from_object of the other objects, those in the hand excepted.
         """
         found = [0] * len(self.options(name))
-        for other, other_pose in others.items():
-            if other == name:
-                continue
+        for other in self._near(name, pose, others):
+            other_pose = others[other]
             for index in np.flatnonzero(self._blocked_by(name, pose, other, other_pose)).tolist():
                 found[index] |= self._bits[other]
         return found
+
+    def _near(self, name: str, pose: Pose, others: Mapping[str, Pose]) -> list[str]:
+        """Return the other objects that a hand at an object may meet, by their distance."""
+        names = [other for other in others if other != name]
+        if not names:
+            return names
+        points = np.array([others[other].translation for other in names])
+        reach = self._hand_radius + self._radius(name) + _HIGH + np.array([self._radius(other) for other in names])
+        is_near = norms(points - pose.translation) <= reach
+        return [names[index] for index in np.flatnonzero(is_near).tolist()]
 
     def overlapping(self, name: str, pose: Pose, others: Mapping[str, Pose], *, support: str) -> int:
         """Return the bits of the objects that overlap with an object at root_from_object, its support excepted."""
@@ -205,10 +214,7 @@ class HandTables:
 
     def _blocked_by(self, name: str, pose: Pose, other: str, other_pose: Pose) -> NDArray[np.bool_]:
         shapes, table = (self._shape(name), self._shape(other)), self._table(name)
-        reach = self._hand_radius + self._radius(other) + self._radius(name) + _HIGH
         none = np.zeros(len(table.options), dtype=bool)
-        if norm(pose.translation - other_pose.translation) > reach:
-            return none
         key = shapes, digits(pose), digits(other_pose)
         if key not in self._blocked:
             world = self._pair("hand", other, self._hand)

@@ -1,0 +1,97 @@
+"""Proofs that no object of a clutter can be picked first: given for tight clutters, never where one can be picked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+import tmkit as tk
+from tmkit.batch.generated_problems import clutter
+from tmkit.graph import SceneGraph
+from tmkit.manipulation import Grasp, GraspRequest, Samplers, sample_grasps
+from tmkit.tamp import PlanResult, PlanStatus, run
+from tmkit.tamp.context import PlanningContext
+
+PROOF = "'target' has to be picked, and no grasp of the list of 192 is free before another of"
+
+
+def plan(
+    scene: SceneGraph,
+    *,
+    domain: str = "kitchen",
+    iterations: int = 1,
+    samplers: Samplers | None = None,
+    seconds: float = 60.0,
+) -> PlanResult:
+    """Plan that the target is on the mat."""
+    return tk.plan(
+        scene, domain=domain, goal="(on target mat)", robot="panda", max_iterations=iterations, time_limit=seconds,
+        suggest=False, samplers=samplers,
+    )  # fmt: skip
+
+
+def without(scene: SceneGraph, names: Iterable[str]) -> SceneGraph:
+    """Remove blocks."""
+    for name in names:
+        scene = scene.remove_frame(name)
+    return scene
+
+
+@pytest.mark.parametrize("side", [3, 4, 5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_tight_clutter_is_proved_before_any_search(side: int, seed: int) -> None:
+    """With gaps of 1 cm and fingers of 14.4 mm, each block has to wait for another."""
+    result = plan(clutter(side, gap=0.01, seed=seed).scene)
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+    assert result.statistics.skeletons == 0
+    assert PROOF in result.explanation
+
+
+def test_blocks_outside_of_the_circle_do_not_hinder_the_proof() -> None:
+    """Blocks that can be picked are taken away, and the target waits for its neighbours still."""
+    scene = clutter(5, gap=0.01).scene
+    scene = without(scene, [f"c{i}4" for i in (0, 2, 4)])  # c14 and c34 can be picked then
+    result = plan(scene)
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+    assert PROOF in result.explanation
+
+
+def test_a_clutter_that_opens_block_by_block_is_not_proved() -> None:
+    """Without two sides of the square, the target is in reach after its other neighbours, and a plan exists."""
+    scene = without(clutter(3, gap=0.01).scene, ["c00", "c10", "c20", "c02", "c22"])
+    assert plan(scene, iterations=4).is_solved
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_solved_without_the_proof_is_not_proved(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gaps around the thickness of a finger, some blocks missing: a plan is found of none that is proved."""
+    rng = np.random.default_rng(seed)
+    scene = clutter(3, gap=float(rng.uniform(0.01, 0.02)), seed=seed).scene
+    blocks = [name for name in scene.frames_of_class("movable") if name != "target"]
+    scene = without(scene, rng.choice(blocks, 3, replace=False).tolist())
+    if plan(scene, seconds=20.0).status is not PlanStatus.PROVED_UNSOLVABLE:
+        return
+
+    def prove_nothing(context: PlanningContext) -> None:
+        del context
+
+    monkeypatch.setattr(run, "blocked_clutter", prove_nothing)
+    assert not plan(scene, seconds=5.0).is_solved
+
+
+def test_no_proof_where_a_domain_pushes() -> None:
+    """A push moves a block without a grasp."""
+    assert PROOF not in plan(clutter(3, gap=0.01).scene, domain="push", seconds=5.0).explanation
+
+
+def test_no_proof_where_grasps_are_of_the_users_sampler() -> None:
+    """A sampler of the user may have other grasps than those that were compared."""
+
+    def sample(request: GraspRequest) -> Iterable[Grasp]:
+        return sample_grasps(request)
+
+    result = plan(clutter(3, gap=0.01).scene, samplers=Samplers().with_grasps(sample), seconds=5.0)
+    assert result.status is not PlanStatus.PROVED_UNSOLVABLE
+    assert PROOF not in result.explanation

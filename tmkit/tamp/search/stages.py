@@ -1,0 +1,118 @@
+"""The searches of a run: first with the useful objects of the scene, later with all objects in turn.
+
+Invariants: the order follows from the results alone; the time limit only stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.pddl import And, Atom, Problem
+from tmkit.plans.values import PlanStep
+from tmkit.tamp.context import PlanningContext, SearchLog
+from tmkit.tamp.diagnosis.diagnosis import PlanStatus
+from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
+from tmkit.tamp.domains.separation import separated
+from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
+from tmkit.tamp.search.version_search import SearchStatus, VersionSearch
+from tmkit.task_planning import PreparedTask, ProvingTask, TaskPlanStatus
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPlan:
+    """A plan, with the task that it solves.
+
+    Attributes:
+        steps: its steps.
+        problem: the task, with all objects or the useful ones.
+        task: the task as the task planner prepared it.
+    """
+
+    steps: tuple[PlanStep, ...]
+    problem: Problem
+    task: PreparedTask
+
+
+class _Stage:
+    """A search that begins at its first turn."""
+
+    def __init__(self, context: PlanningContext, log: SearchLog, problem: Problem) -> None:
+        self.context, self.log, self.problem = context, log, problem
+        self.status, self.turns = SearchStatus.RUNNING, 0
+        self._task: PreparedTask | None = None
+        self._search: VersionSearch | None = None
+
+    def advance(self) -> FoundPlan | None:
+        """Search for one round."""
+        context, log = self.context, self.log
+        self.turns += 1
+        if self._task is None:
+            with log.clock.phase(PlanningPhase.TASK):
+                self._task = context.task_planner.prepare(self.problem, time_limit=log.seconds_left())
+            if isinstance(self._task, ProvingTask) and self._task.is_goal_impossible():
+                self.status = SearchStatus.PROVED
+                return None
+        if self._search is None:
+            self._search = VersionSearch(context, log, self.problem, self._task)
+        steps = self._search.advance()
+        self.status = self._search.status
+        return None if steps is None else FoundPlan(steps, self.problem, self._task)
+
+
+def find_plan(context: PlanningContext, log: SearchLog, useful: Problem | None) -> tuple[PlanStatus, FoundPlan | None]:
+    """Search until there is a plan or a proof, nothing is left to try, or a limit is reached.
+
+    Args:
+        context: the planning run.
+        log: its counts, to which proofs are added.
+        useful: the task without useless objects; None if all are useful.
+    """
+    whole = _Stage(context, log, context.problem)
+    stages = {whole: context.options.search.all_objects_after} if useful is not None else {whole: 0}
+    if useful is not None:
+        stages = {_Stage(context, log, useful): 0, **stages}
+    has_tried_proofs = False
+    while stages and not context.is_at_limit(log):
+        stage = min(stages, key=lambda each: stages[each] + each.turns)
+        found = stage.advance()
+        if found is not None:
+            return PlanStatus.SOLVED, found
+        if not has_tried_proofs:
+            has_tried_proofs = True
+            with log.clock.phase(PlanningPhase.SEMANTICS):
+                log.infeasibilities = _separations(context)
+            if log.infeasibilities:
+                return PlanStatus.PROVED_UNSOLVABLE, None
+        if stage.status is SearchStatus.RUNNING:
+            continue
+        if stage is whole:
+            if stage.status is SearchStatus.PROVED and _is_proved(context, log):
+                return PlanStatus.PROVED_UNSOLVABLE, None
+            break
+        del stages[stage]
+    return PlanStatus.NO_PLAN_WITHIN_LIMITS, None
+
+
+def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
+    """Return proofs that the hand cannot touch objects that it has to."""
+    if len(context.manipulators) > 1:
+        return ()
+    arm, semantics = context.manipulators[0], context.domain.semantics
+    handled = semantics.handled(necessary_facts(context.problem), context.scene)
+    proofs = (separated(context.scene, each, q=context.q, manipulator=arm) for each in handled)
+    return tuple(proof for proof in proofs if proof is not None)
+
+
+def _is_proved(context: PlanningContext, log: SearchLog) -> bool:
+    """Return whether PDDL alone proves that the whole task has no plan, where goals are poses or regions.
+
+    The task represents poses by facts, and two poses in one cell exclude each other only in its facts.
+    """
+    if not isinstance(context.domain, GoalDomain):
+        return True
+    goal = context.problem.goal
+    parts = goal.parts if isinstance(goal, And) else (goal,)
+    stated = And(tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate == GOAL_MET)))
+    task = context.task_planner.prepare(replace(context.problem, goal=stated), time_limit=log.seconds_left())
+    return context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE

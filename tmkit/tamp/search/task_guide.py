@@ -1,0 +1,110 @@
+"""Task plans for the search over versions, under lessons that may be given up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from tmkit.pddl import GroundAction
+from tmkit.task_planning.guide import AGENDA_WORK, OperatorConstraint, TaskPlanSource, Values
+from tmkit.task_planning.sas import Pair, SasTask
+
+_AGENDA_WORK_UNDER_LESSONS = 1_000_000
+"""Looks at rules for each goal of the agenda under lessons that may be dropped; some 10 ms."""
+
+_FIRST_WORK = 1_000_000
+"""Looks at rules for the first task plan by A*; some 10 ms."""
+
+_FIRST_IMPROVEMENT_WORK = 4_000_000
+"""Looks at rules to shorten the first task plan, to which all later ones are close; some 50 ms."""
+
+_PROOF_WORK = 1_000_000
+"""Looks at rules to prove that there is no plan; about 10 ms."""
+
+
+class TaskGuide(TaskPlanSource):
+    """Task plans under constraints, of which those that are not proved may be dropped.
+
+    Args:
+        task: the task, complete.
+    """
+
+    def __init__(self, task: SasTask) -> None:
+        super().__init__(task, fallback=None)
+        self._under_proofs = TaskPlanSource(task, fallback=None)
+
+    @cached_property
+    def by_name(self) -> dict[str, list[int]]:
+        """The operators of each action."""
+        operators: dict[str, list[int]] = defaultdict(list)
+        for number, action in enumerate(self.actions):
+            operators[action.name].append(number)
+        return operators
+
+    @cached_property
+    def by_action(self) -> dict[GroundAction, list[int]]:
+        """The operators of each ground action."""
+        operators: dict[GroundAction, list[int]] = defaultdict(list)
+        for number, action in enumerate(self.actions):
+            operators[action].append(number)
+        return operators
+
+    def needs(self, operator: int) -> tuple[Pair, ...]:
+        """Return the preconditions of an operator."""
+        return self.task.operators[operator].needs
+
+    def count(self, facts: Iterable[Pair], values: Values) -> int:
+        """Return the number of facts that hold."""
+        return sum(values[variable] == value for variable, value in facts)
+
+    def forbid(self, constraint: OperatorConstraint) -> None:
+        """Add a constraint; see :meth:`TaskPlanSource.forbid`."""
+        super().forbid(constraint)
+        if constraint.is_proved:
+            self._under_proofs.forbid(constraint)
+
+    def _constrain(self, constraints: list[OperatorConstraint]) -> None:
+        super()._constrain(constraints)
+        is_certain = all(constraint.is_proved for constraint in constraints)
+        self._agenda_work = AGENDA_WORK if is_certain else _AGENDA_WORK_UNDER_LESSONS
+
+    def forget(self, constraint: OperatorConstraint) -> None:
+        """Remove a constraint."""
+        self._constrain([each for each in self.constraints if each != constraint])
+
+    def implies(self, constraint: OperatorConstraint) -> bool:
+        """Return whether a constraint that is known is at least as strict."""
+        return any(
+            known.facts == constraint.facts
+            and known.limit <= constraint.limit
+            and set(constraint.operators) <= set(known.operators)
+            for known in self.constraints
+        )
+
+    def applicable_anyway(self, values: Values, among: Iterable[int] | None = None) -> list[int]:
+        """Return the operators that can be applied under the proved constraints, of ``among`` if given."""
+        if among is None:
+            return self._under_proofs.applicable(values)
+        return [number for number in among if self._under_proofs.is_applicable(number, values)]
+
+    def first_plan(self, values: Values) -> tuple[int, ...] | None:
+        """Return a plan from the start, for which more work is done while nothing is learned."""
+        if self.constraints:
+            return self.plan(values)
+        goal = self.task.goal
+        plan, *_ = self._search.plan(values, goal, _FIRST_WORK, _FIRST_IMPROVEMENT_WORK, self._agenda_work)
+        return None if plan is None else self._keep("searched", values, plan)
+
+    def plan_anyway(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
+        """Return a plan under all constraints, else one under those that are proved, else None."""
+        plan = self.plan(values, hint=hint)
+        return plan if plan is not None else self._under_proofs.plan(values, hint=hint)
+
+    def is_unsolvable_now(self, values: Values) -> bool:
+        """Return whether it is proved that no plan from the values satisfies all constraints."""
+        return self._search.plan(values, self.task.goal, _PROOF_WORK, 0)[1]
+
+    def reaches(self, values: Values, operators: Sequence[int]) -> bool:
+        """Return whether operators lead to the goal."""
+        return self._search.follow(values, self.task.goal, operators) is not None
