@@ -98,7 +98,7 @@ class Improvement:
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log
         cost, length = self.worth
-        log.best = f"cost {cost:g}, paths {length:.2f} rad"
+        log.note_best(f"cost {cost:g}, paths {length:.2f} rad")
         if context.on_progress is not None:
             context.on_progress(
                 ImprovementProgress(
@@ -200,7 +200,7 @@ class Improvement:
         if found.status is not TaskPlanStatus.SOLVED or is_dearer:
             self.task, self.tried = (before, self.tried) if turn else (self.first_task, ())
             return None
-        log.skeletons += 1
+        log.count_task_plan()
         self.tried = found.steps
         return self._refined(self._by_turns(found.steps, is_shuffled=False))
 

@@ -71,6 +71,19 @@ class SearchLog:
     best: str = ""
     searches: dict[str, None] = field(default_factory=dict)
 
+    def use_all_time(self, seconds: float) -> None:
+        """Search on for the seconds that were kept for the explanation, since there is a plan."""
+        self.seconds_to_search = seconds
+
+    def note_proofs(self, proofs: tuple[Infeasibility, ...]) -> bool:
+        """Record proofs that the goal is impossible; return whether there are any."""
+        self.infeasibilities = proofs
+        return bool(proofs)
+
+    def note_best(self, text: str) -> None:
+        """Record the cost of the best plan so far."""
+        self.best = text
+
     def count_task_plan(self) -> None:
         """Count a task plan that is refined."""
         self.skeletons += 1

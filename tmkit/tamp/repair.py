@@ -67,7 +67,7 @@ def repair_plan(
 def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ...]) -> Plan | None:
     options = context.options
     tree = context.tree(log, context.problem, context.domain, seed=options.seed)
-    tree.known = _KnownMotions(context, tree, steps)
+    tree.try_first(_KnownMotions(context, tree, steps))
     budget = RefinementBudget(options.attempts_per_action, options.attempts_per_skeleton)
     found = refine_skeleton(
         [step.action for step in steps], tree, budget=budget, is_over=log.is_over, finish=context.finish(log.clock)

@@ -64,10 +64,10 @@ def run_search(context: PlanningContext) -> PlanResult:
 
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningPhase.SEMANTICS):
-        log.infeasibilities = _infeasibilities(context)
+        is_proved = log.note_proofs(_infeasibilities(context))
         useful = context.domain.semantics.useful_objects(context.scene, context.q)
         restricted = _restricted(context, context.domain.returned("useful_objects", useful, Collection))
-    if log.infeasibilities:
+    if is_proved:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
         status, found = find_plan(context, log, restricted)
@@ -114,7 +114,7 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
 
 def _finished(context: PlanningContext, log: SearchLog, found: FoundPlan) -> tuple[PlanStep, ...]:
     """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
-    log.seconds_to_search = context.options.seconds
+    log.use_all_time(context.options.seconds)
     problem, domain = found.problem, context.domain
     steps, iterations = with_costs(problem, found.steps), context.options.improve
     if iterations != 0:

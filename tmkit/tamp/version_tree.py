@@ -90,6 +90,10 @@ class FailureLog:
     excesses: dict[tuple[str, str], float] = field(default_factory=dict)
     attempts: int = 0
 
+    def count_attempts(self, count: int = 1) -> None:
+        """Count motions that were tried."""
+        self.attempts += count
+
     def add(self, record: FailureRecord) -> None:
         """Count one failure."""
         key = str(record.action), str(record.failure)
@@ -249,6 +253,10 @@ class VersionTree:
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
+    def try_first(self, known: Callable[[SceneVersion, GroundAction], Refinement | None]) -> None:
+        """Try a motion of an action before the domain's candidates, where the function returns one."""
+        self.known = known
+
     def use_arms(self, arms: Mapping[str, ArmMotion]) -> None:
         """Compute actions with these arms from now on, as with larger budgets."""
         self.arms = arms
@@ -284,7 +292,7 @@ class VersionTree:
         """
         context, expansion, last = self.context(node, seed=seed), self.expansion(node, action), None
         for attempt in itertools.islice(candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts):
-            self.log.attempts += 1
+            self.log.count_attempts()
             last = attempt if isinstance(attempt, MotionFailure) else self.child(expansion, candidate, attempt)
             if not isinstance(last, MotionFailure):
                 return last

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tmkit.plans.failures import MotionFailure
 from tmkit.tamp.search.search_node import Move
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
 _ATTEMPTS = 2
-"""Motions tried for each action that is carried out again."""
+"""Motions tried for each action that is carried out again with its grasp or place."""
+
+_ATTEMPTS_AS_PROPOSED = 8
+"""Motions tried for it as the domain proposes it, where these fail."""
 
 
 def without_detours(
@@ -21,17 +23,18 @@ def without_detours(
 ) -> tuple[Move, ...]:
     """Return a plan from the tree's root without the actions that the others can do without.
 
-    Windows are taken out, the longest first, as long as at most ``limit`` actions are carried out again.
+    Windows are taken out, the longest first, until ``limit`` actions were carried out again.
     """
     left = limit
     is_shorter = True
     while is_shorter:
         is_shorter = False
         for start, end in _windows(moves, tree, guide):
-            if left < len(moves) - end:
-                continue
-            left -= len(moves) - end
-            after = _followed(moves[start - 1].version if start else tree.root, moves[end:], tree, guide, seed)
+            if left <= 0:
+                return moves
+            before = moves[start - 1].version if start else tree.root
+            after, count = _followed(before, moves[end:], tree, guide, seed)
+            left -= count
             if after is not None:
                 moves, is_shorter = (*moves[:start], *after), True
                 break
@@ -47,7 +50,7 @@ def _windows(moves: tuple[Move, ...], tree: VersionTree, guide: TaskGuide) -> It
         for start in range(len(moves) - length + 1):
             values = before[start]
             for move in moves[start + length :]:
-                if move.candidate is None or not guide.is_applicable(move.operator, values):
+                if not guide.is_applicable(move.operator, values):
                     break
                 values = guide.apply(move.operator, values)
             else:
@@ -56,18 +59,31 @@ def _windows(moves: tuple[Move, ...], tree: VersionTree, guide: TaskGuide) -> It
 
 
 def _followed(
-    node: SceneVersion, moves: tuple[Move, ...], tree: VersionTree, guide: TaskGuide, seed: int
-) -> tuple[Move, ...] | None:
-    """Return the moves carried out from a node; None where one fails, or the goal is not reached."""
+    version: SceneVersion, moves: tuple[Move, ...], tree: VersionTree, guide: TaskGuide, seed: int
+) -> tuple[tuple[Move, ...] | None, int]:
+    """Return the moves carried out from a version, None if one fails or the goal is missed; and how many were tried."""
     made: list[Move] = []
     for move in moves:
-        if move.candidate is None:
+        reached = _after(version, move, tree, guide, seed + len(made))
+        if reached is None:
+            return None, len(made) + 1
+        version = reached
+        made.append(Move(move.operator, version.candidate, version))
+    return (tuple(made) if guide.is_goal(guide.values(version.state)) else None), len(made)
+
+
+def _after(version: SceneVersion, move: Move, tree: VersionTree, guide: TaskGuide, seed: int) -> SceneVersion | None:
+    """Return the version after a move, with its candidate or else another of the domain; None where all fail."""
+    action = guide.actions[move.operator]
+    if move.candidate is not None:
+        reached = tree.follow(version, action, move.candidate, seed=seed, attempts=_ATTEMPTS)
+        if isinstance(reached, SceneVersion):
+            return reached
+    expansion = tree.expansion(version, action)
+    for _ in range(_ATTEMPTS_AS_PROPOSED):
+        if expansion.children:
+            return expansion.children[0]
+        if expansion.is_exhausted:
             return None
-        found = tree.follow(
-            node, guide.actions[move.operator], move.candidate, seed=seed + len(made), attempts=_ATTEMPTS
-        )
-        if found is None or isinstance(found, MotionFailure):
-            return None
-        node = found
-        made.append(Move(move.operator, move.candidate, node))
-    return tuple(made) if guide.is_goal(guide.values(node.state)) else None
+        expansion.advance()
+    return None

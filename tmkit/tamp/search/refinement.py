@@ -97,6 +97,29 @@ class _Level:
     refuted: set[bytes] = field(default_factory=set)
     depends_on_way: bool = False
 
+    def is_dead_end(self, known: Expansion | None) -> bool:
+        """Keep what was tried in vain in the same scene; return whether there is such a thing."""
+        self.dead_end = known
+        return known is not None
+
+    def take_child(self) -> int:
+        """Return the index of the next child, and go on to the one after it."""
+        self.next_child += 1
+        return self.next_child - 1
+
+    def resume(self, conflict: set[int], refuted: bytes | None) -> None:
+        """Go on after a failure further down.
+
+        Args:
+            conflict: the steps before this one on which it depends.
+            refuted: key of the scenes that would lead to the same; None where it depends on where the arm is.
+        """
+        self.conflict |= conflict
+        if refuted is None:
+            self.depends_on_way = True
+        else:
+            self.refuted.add(refuted)
+
     @property
     def failures(self) -> list[FailureRecord]:
         return (self.expansion if self.dead_end is None else self.dead_end).failures
@@ -183,15 +206,13 @@ class _Descent:
     def _next(self, level: _Level) -> SceneVersion | None:
         """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
         expansion, self.visits = level.expansion, self.visits + 1
-        level.dead_end = self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)
-        if level.dead_end is not None:
+        if level.is_dead_end(self.tree.dead_end(expansion, attempts=self.budget.attempts_per_node)):
             return None
         while not self._is_used_up():
             may_grow = not expansion.is_exhausted and expansion.attempts < self.budget.attempts_per_node
             is_wide = len(expansion.children) >= self.budget.width or not may_grow
             if is_wide and level.next_child < len(expansion.children):
-                level.next_child += 1
-                child = self._ordered(expansion)[level.next_child - 1]
+                child = self._ordered(expansion)[level.take_child()]
                 if child.scene_key in level.refuted:
                     continue
                 steps = map(_step, (*self.nodes[1:], child))
@@ -207,7 +228,7 @@ class _Descent:
             expansion.advance()
             made = expansion.attempts - before
             self.attempts += made
-            self.tree.log.attempts += made
+            self.tree.log.count_attempts(made)
         return None
 
     def _ordered(self, expansion: Expansion) -> list[SceneVersion]:
@@ -240,12 +261,9 @@ class _Descent:
             return None
         back = max(conflict)
         depends_on_way = failed.depends_on_way or failed.expansion.depends_on_way or self.budget.is_chronological
-        if depends_on_way:
-            self.levels[back].depends_on_way = True
-        else:
-            self.levels[back].refuted.add(self.nodes[back + 1].scene_key)
+        refuted = None if depends_on_way else self.nodes[back + 1].scene_key
         del self.levels[back + 1 :], self.nodes[back + 1 :]
-        self.levels[back].conflict |= conflict - {back}
+        self.levels[back].resume(conflict - {back}, refuted)
         return self.levels[back]
 
     def _conflict(self, level: _Level, index: int) -> set[int]:

@@ -152,6 +152,10 @@ class SearchNode:
         """Keep the transfers and other actions of the plan that may come first."""
         self.transfers, self.others, self.penalty = transfers, others, penalty
 
+    def expect(self, penalty: float) -> None:
+        """Expect actions beyond the plan until its transfers are compared."""
+        self.penalty = penalty
+
     def begin(self, attempts: Iterator[Attempt | None]) -> None:
         """Make attempts of this kind from now on."""
         self.attempts = attempts

@@ -81,8 +81,8 @@ def find_plan(context: PlanningContext, log: SearchLog, useful: Problem | None) 
         if not has_tried_proofs:
             has_tried_proofs = True
             with log.clock.phase(PlanningPhase.SEMANTICS):
-                log.infeasibilities = _separations(context)
-            if log.infeasibilities:
+                is_proved = log.note_proofs(_separations(context))
+            if is_proved:
                 return PlanStatus.PROVED_UNSOLVABLE, None
         if stage.status is SearchStatus.RUNNING:
             continue

@@ -296,8 +296,7 @@ class VersionSearch:
         if self._guide.is_goal(child.values):
             return self._finished(child.moves)
         if attempt.is_confined and not self._transfers.finds_exit(child.version, attempt.arm):
-            child.compare([], [], self._settings.cost_without_exit)
-            child.transfers = None
+            child.expect(self._settings.cost_without_exit)
         self._push(child, REFINEMENT)
         self._push(child, TRANSFERS)
         return None
@@ -352,7 +351,8 @@ class VersionSearch:
         if outcome.steps is not None:
             _logger.info("task plan %d has motions", log.skeletons)
             log.end_at(outcome.path[-1])
-            return self._finished(moves) if node.moves else outcome.steps
+            is_direct = not node.moves and not self._guide.constraints
+            return outcome.steps if is_direct else self._finished(moves)
         if not log.is_over():
             self._learn(node, outcome, moves)
         return None
@@ -490,6 +490,8 @@ class VersionSearch:
         """Return whether the deepest action of a refinement was tried often enough to learn from it."""
         if node is self._root or outcome.cause is None:
             return True
+        if outcome.cause.frames is None:
+            return False  # the context would be the whole state, which is seldom met again
         tried = self._tree.expansion(outcome.cause.version, outcome.cause.action)
         return tried.is_exhausted or tried.attempts >= self._settings.attempts_per_action_of_repair
 
