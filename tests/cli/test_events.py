@@ -141,5 +141,5 @@ def test_a_log_file(tmp_path: Path) -> None:
     for name, options in (("one", ["--log-file", "log.txt"]), ("two", [])):
         code, _, _ = run(*PLAN, "--goal", "(on a b)", "-o", f"{name}.json", "--json", *options, folder=tmp_path)
         assert code == 0
-    assert "DEBUG tmkit.task_planning.core_search: " in (tmp_path / "log.txt").read_text(encoding="utf-8")
+    assert "INFO tmkit.tamp.search.version_search: " in (tmp_path / "log.txt").read_text(encoding="utf-8")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
