@@ -95,10 +95,11 @@ class AttemptServer:
 
     def close(self) -> None:
         """End the process, and what it runs."""
-        if self._process is not None:
+        process = self._process  # its own thread may close it at the same time
+        if process is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
                 with contextlib.suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]  # they are pipes
