@@ -100,7 +100,7 @@ class AttemptServer:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
+            for pipe in (process.stdin, process.stdout):
                 with contextlib.suppress(OSError):
                     pipe.close()  # type: ignore[union-attr]  # they are pipes
         self._process = None
