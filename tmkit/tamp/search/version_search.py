@@ -20,7 +20,8 @@ Lessons (:mod:`tmkit.tamp.search.lessons`): where the refinement of a task plan 
 constraint, and the node another plan, which is refined next. A lesson that leaves no task plan is dropped. When all of
 them together leave none, they are lifted, and a *round* ends: budgets double.
 
-Completeness: a node is dropped only where no task plan exists from its state under proved constraints. Every other
+Completeness: a node is dropped only where a bounded search finds no task plan from its state under proved constraints,
+or where an equal version is known. Every other
 entry that is taken returns to the queue with a priority that each attempt lowers, so each is taken again and again,
 and any applicable action comes up at each node again and again, with places drawn anew.
 
@@ -57,7 +58,7 @@ from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.search.transfers import TransferAttempts
 from tmkit.tamp.version_tree import SceneVersion
 from tmkit.task_planning import FastDownward, PreparedTask, TaskPlanResult, TaskPlanStatus, TranslatedTask
-from tmkit.task_planning.guide import OperatorConstraint, Values
+from tmkit.task_planning.guide import OperatorConstraint
 from tmkit.task_planning.schedule import without_redundant_steps
 
 _logger = logging.getLogger(__name__)
@@ -226,7 +227,7 @@ class VersionSearch:
 
     # -------------------------------------------------------------------------------------------------------- nodes
 
-    def _node(self, parent: SearchNode, moves: tuple[Move, ...], values: Values | None = None) -> SearchNode | None:
+    def _node(self, parent: SearchNode, moves: tuple[Move, ...]) -> SearchNode | None:
         """Return the node of the version after moves; None where no task plan is left or the version is known."""
         version, guide = moves[-1].version, self._guide
         key = self._key(version)
@@ -308,15 +309,18 @@ class VersionSearch:
         self._tree.use_arms(self.context.arms(self.log.clock, 0, path_iterations=iterations))
         try:
             settings, seed = self._settings, self.context.options.seed
-            moves = without_detours(moves, self._tree, self._guide, limit=settings.detour_actions, seed=seed)
+            shorter = without_detours(moves, self._tree, self._guide, limit=settings.detour_actions, seed=seed)
         except SemanticsMismatchError:  # a place of another version
-            pass
-        steps = tuple(move.version.step for move in moves if move.version.step is not None)
+            shorter = moves
         finish = self.context.finish(self.log.clock)
-        if finish is None or not steps:
-            return steps
-        last = finish(moves[-1].version)
-        return None if last is None else (*steps[:-1], last)
+        for made in (shorter, moves):  # the arm may reach its goal only from the end of the longer plan
+            steps = tuple(move.version.step for move in made if move.version.step is not None)
+            if finish is None or not steps:
+                return steps
+            last = finish(made[-1].version)
+            if last is not None:
+                return (*steps[:-1], last)
+        return None
 
     # --------------------------------------------------------------------------------------------------- refinement
 
