@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,13 +25,28 @@ _TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnim
 
 
 @contextmanager
+def short_temporary_folder() -> Iterator[None]:
+    """Let programs that are started make their sockets below /tmp, since a socket's path has at most 107 bytes."""
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as folder:
+        os.environ["TMPDIR"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+@contextmanager
 def open_browser() -> Iterator[Any]:
     """Start a browser without pages; the test is skipped without chromium or playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the tests of pages need playwright")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("the tests of pages need Debian's chromium: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
+    with short_temporary_folder(), playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=list(_SWITCHES))
         try:
             yield browser

@@ -32,7 +32,7 @@ def many_files() -> Iterator[None]:
 
 def opened(port: int, source: str = "127.0.0.1") -> socket.socket:
     """Return a connection to a port of this machine, from one of its addresses."""
-    return socket.create_connection(("127.0.0.1", port), timeout=30.0, source_address=(source, 0))
+    return socket.create_connection(("127.0.0.1", port), timeout=300.0, source_address=(source, 0))
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def test_silent_connections_keep_no_client_out(address: str, tmp_path: Path) -> 
         assert line.endswith("version 0")
         with silent_connections(port, 3_000):
             for number in range(3):
-                with connect(f"tcp/127.0.0.1:{port}", token="w" * 16, timeout=30.0) as world:
+                with connect(f"tcp/127.0.0.1:{port}", token="w" * 16, timeout=300.0) as world:
                     world.set_attribute("world", "k", number)
 
 
@@ -111,12 +111,12 @@ def test_failed_handshakes_keep_no_client_out(attack: Callable[[int], None], tmp
         for _ in range(600):
             attack(port)
         authority = {"transport/link/tls/root_ca_certificate": str(files["authority"])}
-        with connect(f"tls/localhost:{port}", timeout=20.0, settings=authority) as world:
+        with connect(f"tls/localhost:{port}", timeout=300.0, settings=authority) as world:
             world.set_attribute("world", "k", 1)
         with ExitStack() as stack:
             for _ in range(600):
                 stack.enter_context(opened(port))  # and says nothing
-            with connect(f"tls/localhost:{port}", timeout=20.0, settings=authority) as world:
+            with connect(f"tls/localhost:{port}", timeout=300.0, settings=authority) as world:
                 assert world.look("attributes", "world") == {"k": 1}
 
 
