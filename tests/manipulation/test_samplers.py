@@ -57,6 +57,27 @@ def test_without_others_ours_are_asked() -> None:
     assert asked.samplers == Samplers()
 
 
+def test_the_place_at_the_start_comes_after_the_nearest() -> None:
+    """An object may go back to where the arm took it, even if the nearest places are far from there."""
+    start = scene_with_object()
+    moved = start.set_pose("block", start.local_pose("block") @ Pose([0.2, 0.1, 0.0]))
+    sampling = Sampling(Samplers(), GANTRY, start=start)
+    places = list(ActionContext(moved, Q, np.random.default_rng(0), sampling).placements("block", "table"))
+    without = list(context(Samplers(), moved).placements("block", "table"))
+    names = [place.name for place in places]
+    assert names.index("where it was at the start") == 4
+    assert names[:4] + names[5:] == [place.name for place in without]
+    assert places[4].support_from_object == start.local_pose("block")
+
+
+def test_an_arranged_place_is_the_only_one() -> None:
+    """A place that was chosen together with others replaces those of the sampler."""
+    place = Placement("table", Pose([0.1, 0.1, 0.5]), "arranged")
+    sampling = Sampling(Samplers().with_placements(one_place), GANTRY, arranged={("block", "table"): place})
+    asked = ActionContext(scene_with_object(), Q, np.random.default_rng(0), sampling)
+    assert list(asked.placements("block", "table")) == [place]
+
+
 def test_the_last_that_fits_is_asked() -> None:
     """Class and kind decide; of several that fit, the one registered last."""
     samplers = (

@@ -49,6 +49,12 @@ _POSE_TOLERANCE = 0.01
 _NEAREST = 0.34
 """Smallest horizontal distance of an object from the base of an arm at a table [m]."""
 
+_SIDE_GAP = 0.002
+"""Distance between objects side by side [m]."""
+
+_OVERHANGING = 0.53
+"""Distance from the middle of the table at which a flat object may reach beyond its edge [m]."""
+
 Point = tuple[float, float]
 
 
@@ -344,6 +350,25 @@ def draw_towers(rng: np.random.Generator, size: int) -> Draft:
     return Draft(scene, goal, "blocks", "panda", 2 * displaced, must)
 
 
+def count_in_rows(sides: Sequence[float], width: float, depth: float) -> int:
+    """Return the number of squares that fit into a rectangle in rows, the smallest first [m].
+
+    A row is filled with the largest of the chosen squares that fit. It is the best that is known, not an upper bound.
+    """
+    for count in range(len(sides), 0, -1):
+        left, used = sorted(sides)[:count], 0.0
+        while left:
+            row: list[float] = []
+            for side in sorted(left, reverse=True):
+                if sum(row) + side + _SIDE_GAP * len(row) <= width:
+                    row.append(side)
+                    left.remove(side)
+            used += row[0] + (_SIDE_GAP if used else 0.0)
+        if used <= depth:
+            return count
+    return 0
+
+
 def draw_cook(rng: np.random.Generator, size: int) -> Draft:
     """Draw objects on the floor around an iiwa, each of which has to be washed and cooked."""
     scene = tk.load_scene("iiwa_kitchen")
@@ -367,7 +392,7 @@ def draw_cook(rng: np.random.Generator, size: int) -> Draft:
     if not all(reach.is_reachable(name) for name in names):
         raise RejectedError
     low, high = scene.shapes("stove")[0].shape.bounds
-    capacity = int((high[0] - low[0]) * (high[1] - low[1]) / min(wide for wide, _ in sizes) ** 2)
+    capacity = count_in_rows([wide for wide, _ in sizes], float(high[0] - low[0]), float(high[1] - low[1]))
     goal = f"(and {' '.join(f'(cooked {name})' for name in names)} (athome))"
     known = 6 * size + 1 + 2 * max(0, size - capacity)
     return Draft(scene, goal, "kitchen", "iiwa_flange", known, tuple(names))
@@ -846,6 +871,8 @@ def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
         if kind == "round":
             scene = scene.set_shapes(name, [AttachedShape(Cylinder(box[0] / 2, box[2]))])
         reach_goals.append((name, with_yaw(*points[size + k], box[2] / 2, float(rng.uniform(-math.pi, math.pi)))))
+    if any(abs(pose.translation[1]) > _OVERHANGING for _, pose in reach_goals):
+        raise RejectedError
     reach = Reach(scene, "panda")
     if any(reach.find_transfer(name, [pose]) is None for name, pose in reach_goals):
         raise RejectedError

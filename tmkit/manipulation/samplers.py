@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from numbers import Real
@@ -43,6 +43,7 @@ from tmkit.spatial import Pose
 Configuration = NDArray[np.float64]
 
 _MOST = 10_000  # grasps or placements that a sampler of the user is asked for at once
+_BEFORE_START = 4  # places that are tried before the one where an object was at the start
 _FAR = 1.0  # metres beyond their shapes from which a tool is not at an object, and an object not on its support
 
 
@@ -216,12 +217,16 @@ class Sampling:
         manipulator: the arm, of several the first.
         seed: seed of the run, at least 0.
         is_scattered: whether placements are scattered; see :class:`PlacementRequest`.
+        arranged: placements, by object and support, that are used in place of those of the sampler.
+        start: scene at the start of the run, in which the arm reaches the objects that it picks; None for none.
     """
 
     samplers: Samplers
     manipulator: Manipulator
     seed: int = 0
     is_scattered: bool = False
+    arranged: Mapping[tuple[str, str], Placement] = field(default_factory=dict, repr=False)
+    start: SceneGraph | None = None
     _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
 
     def grasps(self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
@@ -277,12 +282,18 @@ class Sampling:
             SceneError: the support has nothing to rest on, or the object cannot rest.
             UnknownNameError: no such frame.
         """
+        if (object, support) in self.arranged:
+            yield self.arranged[object, support]
+            return
         sampler = self.samplers.placement_sampler(scene, object, support)
         request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng, self.is_scattered)
         what = f"for '{object}' on '{support}'"
         is_ours = sampler is sample_placements
         found = _asked(sampler, request, what, is_ours=is_ours)
         if is_ours:
+            yield from islice(found, _BEFORE_START)
+            if self.start is not None and self.start.parent(object) == support:
+                yield Placement(support, self.start.local_pose(object), "where it was at the start")
             yield from found
             return
         radii: dict[str, float] = {}

@@ -124,7 +124,8 @@ def no_room_for_hand(
     hand, still = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
     if not grasps or hand is None or still is None or not _is_still(scene, object):
         return None
-    tip_from_tool = hand.pose(manipulator.tool, relative_to=manipulator.tip, q=hand.zero_configuration())
+    root = hand.root(manipulator.tool)
+    hand_from_tool = hand.pose(manipulator.tool, relative_to=root, q=hand.zero_configuration())
     free = with_floating_joints(still, root=scene.root(manipulator.tool)).mount(hand, FLOATING_JOINTS[-1])
     root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
     bodies = Counter[str]()
@@ -140,7 +141,7 @@ def no_room_for_hand(
     for grasp in grasps:
         rows = []
         for back in np.linspace(0.0, approach, _STEPS):
-            pose = root_from_object @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
+            pose = root_from_object @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ hand_from_tool.inverse()
             values = dict(zip(FLOATING_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
             rows.append(free.configuration({**fixed, **values, **manipulator.opened(grasp.opening)}))
         met = hulls.contacts_batch(np.array(rows))

@@ -64,6 +64,7 @@ class SearchSettings(CheckedOptions):
         attempts_per_transfer: attempts at a transfer before the next one has its turn.
         corridors: latest paths out of narrow places, which are tried before path searches.
         crowding_limit: crowding of a place that leaves another transfer no contact.
+        packings: packings of a region that are made where it has to hold several objects.
         finger_openings: openings of each finger beside the object where it cannot open fully [m]; with less it may
             carry the object along.
         blocker_failures: collisions with a movable object, after which it is moved aside.
@@ -106,6 +107,7 @@ class SearchSettings(CheckedOptions):
     attempts_per_transfer: int = 3
     corridors: int = 3
     crowding_limit: float = 4.0
+    packings: int = 24
     finger_openings: tuple[float, ...] = (0.006, 0.003, 0.002)
     blocker_failures: int = 2
 

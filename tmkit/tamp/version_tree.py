@@ -35,6 +35,7 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.grasps.values import Grasp
+from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.pddl import GroundAction, Problem, State
 from tmkit.plans.class_changes import with_class_changes
@@ -44,6 +45,7 @@ from tmkit.robots import movable_frames
 from tmkit.robots.robot_files import carrying_joints
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.planning_domain import PlanningDomain
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 
 _logger = logging.getLogger(__name__)
@@ -134,7 +136,7 @@ class SceneVersion:
     key: bytes
     scene_key: bytes
     derived: DerivedState | None = None
-    expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
+    expansions: dict[tuple[GroundAction, int], Expansion] = field(default_factory=dict)
     number: int = 0
     candidate: Candidate | None = None
     parent: SceneVersion | None = None
@@ -148,10 +150,11 @@ class Expansion:
         depends_on_way: whether a failure depends on where the arm was before, or may do so.
         is_exhausted: whether the candidates have come to an end.
         restarts: how often they have begun anew.
+        arrangement: number of the arrangement whose places come first; 0 for none.
     """
 
-    def __init__(self, tree: VersionTree, node: SceneVersion, action: GroundAction) -> None:
-        self.node, self.action = node, action
+    def __init__(self, tree: VersionTree, node: SceneVersion, action: GroundAction, arrangement: int) -> None:
+        self.node, self.action, self.arrangement = node, action, arrangement
         self.children: list[SceneVersion] = []
         self.failures: list[FailureRecord] = []
         self.depends_on_way = False
@@ -166,6 +169,11 @@ class Expansion:
     def is_impossible(self) -> bool:
         """Whether every candidate failed for good: no state allows the action."""
         return self.is_exhausted and not self.children and all(record.failure.is_final for record in self.failures)
+
+    @property
+    def suffix(self) -> str:
+        """The arrangement as part of a key; empty for none."""
+        return f" {self.arrangement}" if self.arrangement else ""
 
     def restart(self) -> None:
         """Begin with the candidates anew, with other random numbers; what was found stays."""
@@ -243,14 +251,16 @@ class VersionTree:
         arms: Mapping[str, ArmMotion], seed: int, log: FailureLog, clock: PhaseClock, sampling: Sampling | None = None,
     ) -> None:  # fmt: skip
         first = next(iter(arms.values())).manipulator
-        self._sampling = sampling or Sampling(Samplers(), first, seed)
+        self._sampling = replace(sampling or Sampling(Samplers(), first, seed), start=scene)
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = SceneVersion(scene, q, problem.init, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
         self.known: Callable[[SceneVersion, GroundAction], Refinement | None] = lambda *_: None
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
-        self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
+        self._dead_ends: dict[tuple[bytes, GroundAction, int], Expansion] = {}
+        self._arrangements: dict[tuple[str, str], int] = {}
+        self._arrangement_numbers = itertools.count(1)
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
     def try_first(self, known: Callable[[SceneVersion, GroundAction], Refinement | None]) -> None:
@@ -263,22 +273,49 @@ class VersionTree:
 
     def expansion(self, node: SceneVersion, action: GroundAction) -> Expansion:
         """Return the expansion of a node by an action; it is created at the first call."""
-        found = node.expansions.get(action)
+        key = action, self._arrangement(action)
+        found = node.expansions.get(key)
         if found is None:
-            found = node.expansions[action] = Expansion(self, node, action)
+            found = node.expansions[key] = Expansion(self, node, *key)
         return found
+
+    def arrange(self, places: Mapping[tuple[str, str], Placement]) -> None:
+        """Put objects at these places alone, from now on, instead of those of the samplers.
+
+        Args:
+            places: placements, by frame of the object and of the support.
+        """
+        number = next(self._arrangement_numbers)
+        before, self._sampling = self._sampling.arranged, replace(self._sampling, arranged=places)
+        numbers = {}
+        for object, support in places:
+            key = pddl_name(object), pddl_name(support)
+            is_kept = before.get((object, support)) is places[object, support]
+            numbers[key] = self._arrangements[key] if is_kept else number
+        self._arrangements = numbers
+
+    def is_arranged(self, action: GroundAction) -> bool:
+        """Return whether an action puts an object at a place that :meth:`arrange` was given."""
+        return self._arrangement(action) > 0
+
+    def _arrangement(self, action: GroundAction) -> int:
+        """Return the number of the arrangement with the places of an action; 0 for none."""
+        if not self._arrangements:
+            return 0
+        pairs = itertools.permutations(action.arguments, 2)
+        return max((self._arrangements.get(pair, 0) for pair in pairs), default=0)
 
     def note_dead_end(self, expansion: Expansion) -> None:
         """Remember that an action failed in a scene, for any configuration of the arm; it is not tried again."""
         if not expansion.children and expansion.failures and not expansion.depends_on_way:
-            key = expansion.node.scene_key, expansion.action
+            key = expansion.node.scene_key, expansion.action, expansion.arrangement
             known = self._dead_ends.get(key)
             if known is None or known.attempts < expansion.attempts:
                 self._dead_ends[key] = expansion
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
         """Return a failed expansion, of so many attempts at least, of the same action in the same scene, or None."""
-        known = self._dead_ends.get((expansion.node.scene_key, expansion.action))
+        known = self._dead_ends.get((expansion.node.scene_key, expansion.action, expansion.arrangement))
         if known is None or known is expansion or expansion.attempts:
             return None
         return known if known.is_exhausted or known.attempts >= attempts else None
@@ -314,7 +351,7 @@ class VersionTree:
             asked: list to which the requested placements, (object, support), are added.
         """
         node, action = expansion.node, expansion.action
-        key = _key(node.key, f"{action} {expansion.restarts}")
+        key = _key(node.key, f"{action} {expansion.restarts}{expansion.suffix}")
         context = ActionContext(
             node.scene, node.q, default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
@@ -356,7 +393,7 @@ class VersionTree:
         if isinstance(derived, MotionFailure):
             return derived
         step = refinement.step(expansion.action)
-        key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}")
+        key = _key(parent.key, f"{expansion.action} child {len(expansion.children)}{expansion.suffix}")
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key

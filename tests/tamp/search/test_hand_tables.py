@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from support.tamp_problems import TampProblem, blocked, clutter, regrasp
 
+from tmkit.formats import load_scene
+from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation.grasps.floating import FLOATING_JOINTS, FloatingBody, bodies_at_rest, hand_alone
 from tmkit.manipulation.grasps.hand import yaw_pitch_roll
 from tmkit.manipulation.samplers import Samplers, Sampling
@@ -114,3 +116,27 @@ def test_a_hand_without_shapes_has_no_tables() -> None:
         scene = scene.set_shapes(frame, ())
     q = scene.configuration(dict(PANDA.ready))
     assert not HandTables(scene, q, manipulator=PANDA, sampling=Sampling(Samplers(), PANDA, 0)).is_usable
+
+
+def test_a_suction_hand_has_the_flange() -> None:
+    """A taller neighbour blocks the flange behind a suction pad, which is wider than the pad; a lower one does not."""
+    robot = load_manipulator("iiwa_flange")
+    scene = load_scene("iiwa_kitchen")
+    for name, x, tall in (("low", 0.0, 0.06), ("tall", 0.06, 0.09)):
+        at = Pose([x, 0.6, 0.025 + tall / 2])
+        scene = scene.add_frame(name, "floor", pose=at, shapes=[AttachedShape(Box([0.05, 0.05, tall]))])
+        scene = scene.set_classes(name, ("movable",))
+    found = HandTables(
+        scene, scene.configuration(robot.ready), manipulator=robot, sampling=Sampling(Samplers(), robot, 0)
+    )
+    at = {name: scene.pose(name, relative_to="world", q=scene.zero_configuration()) for name in ("low", "tall")}
+    from_above = {
+        name: [
+            bits
+            for option, bits in zip(found.options(name), found.blockers(name, at[name], at), strict=True)
+            if option.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])[2] < -0.9
+        ]
+        for name in at
+    }
+    assert set(from_above["low"]) == {found.bit("tall")}
+    assert set(from_above["tall"]) == {0}

@@ -28,10 +28,18 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 
 
 def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return the hand of an arm, from its tip, as a scene of its own, without what it holds; None without shapes."""
-    hand = scene.extract(manipulator.tip)
+    """Return the hand of an arm, without what it holds, as a scene of its own; None without shapes.
+
+    A hand with fingers begins at the tip, one that sucks at the arm's last joint, since the flange is wider than the
+    pad.
+    """
+    root = manipulator.tip
+    if manipulator.gripper_kind == "suction":
+        chain = (root, *scene.ancestors(root))
+        root = next((frame for frame in chain if scene.joint(frame).name in manipulator.joints), root)
+    hand = scene.extract(root)
     for frame in movable_frames(hand):
-        if frame in hand and frame != manipulator.tip:
+        if frame in hand and frame != root:
             hand = hand.remove_frame(frame, subtree=True)
     has_shapes = any(attached.collision for frame in hand.frame_names for attached in hand.shapes(frame))
     return hand if has_shapes else None

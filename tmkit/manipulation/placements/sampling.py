@@ -95,6 +95,11 @@ class Posture:
     fit: ConvexPolygon
     blocks: tuple[ConvexPolygon, ...]
 
+    def at(self, point: ArrayLike) -> Pose:
+        """Return surface_from_object at a position (2,)."""
+        x, y = np.asarray(point).tolist()
+        return Pose([x, y, self.height]) @ self.rotation
+
     def free(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the positions (k, 2) of given ones (n, 2) at which the object fits, in their order."""
         kept = self.fit.depth(points) >= -_INSIDE
@@ -174,7 +179,7 @@ def _placements(
     for may_overhang in (False, True):
         rows = []
         for surface, parts in ((surface, ()) for surface in surfaces) if not may_overhang else _rims(surfaces):
-            postures = list(_postures_on(scene, object, surface, solids, q, manipulator, settings, parts=parts))
+            postures = list(postures_on(scene, object, surface, solids, q, manipulator, settings, parts=parts))
             frame = object if not settings.is_packed else surface.support if manipulator is None else manipulator.base
             if scene.root(frame) != scene.root(surface.support):
                 frame = surface.support
@@ -215,9 +220,8 @@ def _on_one(
     """Yield the placements on one surface."""
     for where, found in _ranked_places(postures, origin, rng, settings):
         for posture, point in found:
-            pose = Pose([*point, posture.height]) @ posture.rotation
             name = f"{where} at ({point[0]:.3f}, {point[1]:.3f}), {posture.name}"
-            yield Placement(surface.support, surface.support_from_surface @ pose, name)
+            yield Placement(surface.support, surface.support_from_surface @ posture.at(point), name)
 
 
 def _ranked_places(
@@ -302,7 +306,7 @@ def _random(
 # --- postures ---------------------------------------------------------------------------------------------------------
 
 
-def _postures_on(
+def postures_on(
     scene: SceneGraph, object: str, surface: SupportSurface, solids: tuple[AttachedShape, ...], q: ArrayLike | None,
     manipulator: Manipulator | None, settings: PlacementSettings, *, parts: Sequence[ConvexPolygon],
 ) -> Iterator[Posture]:  # fmt: skip

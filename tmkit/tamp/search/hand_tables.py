@@ -63,8 +63,8 @@ class _Table:
     """The options of an object with all poses of the hand that they need, relative to the object."""
 
     options: tuple[GraspOption, ...]
-    rotations: NDArray[np.float64]  # (n, 3, 3) one for each option, of the tip
-    offsets: NDArray[np.float64]  # (m, 3) positions of the tip
+    rotations: NDArray[np.float64]  # (n, 3, 3) one for each option, of the hand
+    offsets: NDArray[np.float64]  # (m, 3) positions of the hand
     option: NDArray[np.intp]  # (m,) option of each pose
     fingers: list[Mapping[str, float]]
     finger: NDArray[np.intp]  # (m,) index into them
@@ -109,7 +109,9 @@ class HandTables:
         if hand is None or rest is None:
             return
         self._hand = hand
-        self._tip_from_tool = hand.pose(manipulator.tool, relative_to=manipulator.tip, q=hand.zero_configuration())
+        self._hand_from_tool = hand.pose(
+            manipulator.tool, relative_to=hand.root(manipulator.tool), q=hand.zero_configuration()
+        )
         joints = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True)}
         moved = moved_frames(scene, manipulator)
         for name in self.objects:  # what is held now is no part of what stands still
@@ -129,6 +131,10 @@ class HandTables:
     def names(self, bits: int) -> list[str]:
         """Return the objects of some bits."""
         return [name for name in self.objects if self._bits[name] & bits]
+
+    def bit(self, name: str) -> int:
+        """Return the bit of an object."""
+        return self._bits[name]
 
     def options(self, name: str) -> tuple[GraspOption, ...]:
         """Return the ways of taking an object."""
@@ -319,7 +325,7 @@ class HandTables:
         for number, choice in enumerate(options):
             opened = 0 if choice.opening is None else index_of(choice.opening)
             closed = index_of(choice.grasp.width)
-            tip = choice.grasp.object_from_tool @ self._tip_from_tool.inverse()
+            tip = choice.grasp.object_from_tool @ self._hand_from_tool.inverse()
             rotations.append(np.asarray(tip.rotation))
             for back, at, kind in (
                 (0.0, opened, "needed"),
@@ -328,7 +334,7 @@ class HandTables:
                 *((back, opened, "far") for back in _FAR),
                 (0.0, closed, "roof"),
             ):
-                pose = choice.grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ self._tip_from_tool.inverse()
+                pose = choice.grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ self._hand_from_tool.inverse()
                 offsets.append(pose.translation)
                 option.append(number)
                 finger.append(at)

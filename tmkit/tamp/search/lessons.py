@@ -3,8 +3,9 @@
 All lessons have one form (:class:`~tmkit.task_planning.guide.OperatorConstraint`): operators apply only while at most
 so many of some facts hold.
 
-* *Capacity*: no room was found for an object, or for the hand, on a region with n others, so at most n objects are put
-  there. It is never below what the goal demands or the start has.
+* *Capacity*: no room was found for an object, or for the hand, on a region. At most as many objects are put there as
+  an arrangement of them holds (:mod:`tmkit.tamp.search.arrangements`), else as were there. It is never below what the
+  goal demands or the start has.
 * *Context*: an action failed because of the bodies in some places, so it is not done while the facts hold that say
   where they are. Where several objects may be at one such place, a fact does not say where its object is, and is left
   out.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tmkit.pddl import Fact, GroundAction
 from tmkit.plans.failures import FailureKind
@@ -32,6 +34,21 @@ from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.version_tree import VersionTree
 from tmkit.task_planning.guide import OperatorConstraint
 from tmkit.task_planning.sas import Pair
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where an action puts objects.
+
+    Attributes:
+        name: PDDL name of the region.
+        facts: facts that say that an object is there.
+        operators: operators that put one there.
+    """
+
+    name: str
+    facts: tuple[Pair, ...]
+    operators: tuple[int, ...]
 
 
 class Lessons:
@@ -66,7 +83,7 @@ class Lessons:
         kinds = Counter(record.failure.kind for record in outcome.records)
         is_full = bool(kinds) and kinds.most_common(1)[0][0] is FailureKind.NO_ROOM
         facts, vague = self._facts(cause)
-        if (is_full or vague) and (capacity := self._capacity(cause)) is not None:
+        if (is_full or vague) and (capacity := self.capacity(cause, self.region(cause))) is not None:
             return capacity
         if is_full:  # whichever object fills the region, it has to leave
             facts = tuple(sorted({*facts, *vague}))
@@ -76,10 +93,10 @@ class Lessons:
         reason = " ".join(map(str, facts))
         return OperatorConstraint.context(context, self._operators(cause), reason=reason)
 
-    def _capacity(self, cause: Cause) -> OperatorConstraint | None:
-        """Return that a region holds no more objects than it does, as far as the goal allows that."""
-        guide, (_, *place) = self._guide, cause.action.arguments
-        same = [n for n in guide.by_name[cause.action.name] if list(guide.actions[n].arguments[1:]) == place]
+    def region(self, cause: Cause) -> Region:
+        """Return the region that an action puts an object into; one without facts for other actions."""
+        guide, place = self._guide, cause.action.arguments[1:]
+        same = [n for n in guide.by_name[cause.action.name] if guide.actions[n].arguments[1:] == place]
         facts: set[Pair] = set()
         for number in same:
             for effect in guide.task.operators[number].effects:
@@ -89,14 +106,23 @@ class Lessons:
                     continue
                 if place and place[-1] in fact.arguments[1:]:
                     facts.add(pair)
-        key = tuple(sorted(facts))
+        return Region(place[-1] if place else "", tuple(sorted(facts)), tuple(same))
+
+    def capacity(self, cause: Cause, region: Region, arranged: int = 0) -> OperatorConstraint | None:
+        """Return that a region holds no more objects than it does, as far as the goal allows that.
+
+        Args:
+            arranged: number of objects in an arrangement of the region.
+        """
+        guide = self._guide
         states = cause.version.state, self._tree.root.state
-        present = max(guide.count(facts, guide.values(state)) for state in states)
-        count = max(present, sum(pair in facts for pair in guide.task.goal))
-        if count < 2 or count >= len(facts):
+        count = max(guide.count(region.facts, guide.values(state)) for state in states)
+        count = max(count, sum(pair in region.facts for pair in guide.task.goal))
+        count = max(count, arranged)
+        if count < 2 or count >= len(region.facts):
             return None
-        reason = f"'{place[-1]}' holds {count} of these"
-        return OperatorConstraint.capacity(key, count, same, reason=reason)
+        reason = f"'{region.name}' holds {count} of these"
+        return OperatorConstraint.capacity(region.facts, count, region.operators, reason=reason)
 
     def _facts(self, cause: Cause) -> tuple[tuple[Fact, ...], set[Fact]]:
         """Return the facts on which a cause depends: those that say where its blockers are, and those that do not."""

@@ -49,6 +49,7 @@ from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext, SearchLog, budget_growth
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.search.arrangements import Arrangements
 from tmkit.tamp.search.detours import without_detours
 from tmkit.tamp.search.hand_tables import digits
 from tmkit.tamp.search.lessons import Lessons
@@ -115,8 +116,9 @@ class VersionSearch:
         seed = context.options.seed
         self._tree = context.tree(log, problem, context.domain, seed=seed)
         self._guide = TaskGuide(translated)
-        self._lessons = Lessons(self._tree, self._guide)
         self._transfers = TransferAttempts(context, log, self._tree, self._guide, seed=seed)
+        self._arrangements = Arrangements(self._tree, self._guide, self._transfers.comparison, seed=seed)
+        self._lessons = Lessons(self._tree, self._guide)
         is_exact = not context.domain.probabilistic_predicates  # tables of grasps take poses to be exact
         self._has_transfers = is_exact and self._transfers.comparison.table(None).is_usable
 
@@ -338,6 +340,7 @@ class VersionSearch:
             self._task_plans += 1
             _logger.info("task plan %d: %s", log.skeletons, " ".join(map(str, actions)))
         self._tree.use_arms(self.context.arms(log.clock, self.rounds))
+        self._arrangements.use(is_root)
         outcome = refine_skeleton(
             actions,
             self._tree,
@@ -385,6 +388,7 @@ class VersionSearch:
         self._is_repeated, self._all_proved = False, True
         self._task_plans = self._attempts_of_transfers = 0
         self._dropped.clear()
+        self._arrangements.begin_round()
         self._guide.lift()
         _logger.debug("round %d", self.rounds + 1)
 
@@ -425,12 +429,15 @@ class VersionSearch:
                 outcome.cause.action,
                 " ".join(sorted(outcome.cause.frames or ())),
             )
-        is_other = self._take_lesson(node, outcome) and self._plan_again(node) and node.plan != plan
+        arrangement = self._arrangements.number
+        is_new = self._take_lesson(node, outcome)
+        is_arranged = self._arrangements.number != arrangement
+        is_other = is_new and self._plan_again(node) and (is_arranged or node.plan != plan)
         if self.status is not SearchStatus.RUNNING:
             return
         settings = self._settings
         cost = max(1.0, outcome.attempts / settings.refinement_attempts_per_try)
-        if is_other and not is_blocked and self._attempts_of_plans < settings.patience:
+        if is_other and (is_arranged or (not is_blocked and self._attempts_of_plans < settings.patience)):
             node.count_refinement(cost / 6.0)
             self._push(node, REFINEMENT)
             return
@@ -475,10 +482,15 @@ class VersionSearch:
         is_proved = outcome.impossible is not None or (cause is not None and cause.is_proved)
         if outcome.impossible is None and not self._is_tried(node, outcome):
             return False
-        lesson = self._lessons.of(outcome)
+        arrangement = self._arrangements.number
+        with self.log.clock.phase(PlanningPhase.SEMANTICS):
+            lesson = self._lesson(node, outcome)
+        is_arranged = self._arrangements.number != arrangement
+        if is_arranged:
+            self._first_plans.clear()
         if lesson is None or guide.implies(lesson):
             self._all_proved &= is_proved
-            return False
+            return is_arranged
         self._all_proved &= is_proved
         guide.forbid(lesson)
         if not lesson.is_proved and self._first_plan()[0] is None and not self._all_proved:
@@ -489,6 +501,19 @@ class VersionSearch:
             return False
         self._record_lesson(lesson, outcome, is_proved=is_proved)
         return True
+
+    def _lesson(self, node: SearchNode, outcome: RefinementOutcome) -> OperatorConstraint | None:
+        """Return the lesson of a failure; objects that the plan of the root puts into one region are arranged anew."""
+        cause, lessons, arrangements = outcome.cause, self._lessons, self._arrangements
+        if node is self._root and cause is not None and outcome.impossible is None:
+            region = lessons.region(cause)
+            is_arranged = arrangements.reject(cause.action)
+            arrangement = arrangements.arrange(node.plan, cause.action, region.facts)
+            if arrangement is not None:
+                return lessons.capacity(cause, region, arranged=arrangement.capacity)
+            if is_arranged:
+                return None  # the arrangement fails, not the region
+        return lessons.of(outcome)
 
     def _is_tried(self, node: SearchNode, outcome: RefinementOutcome) -> bool:
         """Return whether the deepest action of a refinement was tried often enough to learn from it."""
@@ -533,7 +558,9 @@ class VersionSearch:
         version = self._guide.version
         if version not in self._first_plans:
             with self.log.clock.phase(PlanningPhase.TASK):
-                self._first_plans = {version: self._search_first_plan()}
+                plan, is_unsolvable = self._search_first_plan()
+                ordered = None if plan is None else self._arrangements.ordered(plan)
+                self._first_plans = {version: (ordered, is_unsolvable)}
         return self._first_plans[version]
 
     def _search_first_plan(self) -> tuple[tuple[int, ...] | None, bool]:
