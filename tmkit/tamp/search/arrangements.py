@@ -227,24 +227,35 @@ class Arrangements:
             present &= ~table.bit(taken)
 
     def _ways(self, name: str, poses: Mapping[str, Pose], table: HandTables) -> dict[int, int]:
-        """Return the grasps that are free of what stands still, each with the objects in its way, as bits."""
+        """Return the grasps that are free of what stands still here and at the start, with the objects in their way."""
         others = {other: at for other, at in poses.items() if other != name}
-        is_free = table.at_rest(name, poses[name]).is_free
+        is_free = table.at_rest(name, poses[name]).is_free & table.at_rest(name, self._start_pose(name)).is_free
         blockers = table.blockers(name, poses[name], others)
         return {option: bits for option, bits in enumerate(blockers) if is_free[option]}
 
     def _is_free(self, name: str, poses: Mapping[str, Pose], ways: Mapping[int, int], present: int) -> bool:
-        """Return whether the arm reaches a grasp that no object that is present is in the way of, also from above."""
-        reach, table, transfer = self._comparison.reach, self._comparison.table(None), Transfer(-1, -1, name, None)
+        """Return whether no object that is present is in the way of a grasp that the arm reaches.
+
+        It has to reach it where the object is at the start, too, and above the place.
+        """
         above = Pose([0.0, 0.0, _ABOVE]) @ poses[name]
-        reached = (
-            option
-            for option in ways
-            if reach.contact(table, transfer, option, poses[name]) is not None
-            and reach.contact(table, transfer, option, above) is not None
+        ends = self._start_pose(name), poses[name], above
+        return any(
+            all(self._is_reached(name, option, end) for end in ends)
+            for option, bits in ways.items()
+            if not bits & present
         )
-        first = next(reached, None)
-        return first is not None and not ways[first] & present
+
+    def _is_reached(self, name: str, option: int, pose: Pose) -> bool:
+        """Return whether the arm reaches a grasp at root_from_object, without movable objects."""
+        comparison = self._comparison
+        transfer = Transfer(-1, -1, name, None)
+        return comparison.reach.contact(comparison.table(None), transfer, option, pose) is not None
+
+    def _start_pose(self, name: str) -> Pose:
+        """Return root_from_object at the start."""
+        root = self._tree.root
+        return root.scene.pose(name, relative_to=root.scene.root(name), q=root.q)
 
     def _free_place(
         self, packer: RegionPacker, name: str, placed: Mapping[str, Placement], table: HandTables
