@@ -123,6 +123,8 @@ public:
     // apply, both in order.
     std::int64_t evaluate(const std::int32_t* state, std::vector<std::int32_t>& preferred,
                           std::vector<std::int32_t>& applicable);
+    // The operators of the last relaxed plan.
+    const std::vector<std::int32_t>& used() const { return used_; }
 
 private:
     void reset();

@@ -1,7 +1,10 @@
 #include "goal_agenda.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 
 namespace tmkit {
 namespace {
@@ -12,69 +15,58 @@ constexpr std::int64_t whole_weight = 2;    // for all goals at once, where ther
 constexpr std::size_t window_sizes[] = {8, 16, 24};
 constexpr std::int64_t window_states = 60;  // evaluated for each window, at most
 
-// The goals that cannot be reached while one of them holds come before it.
+// Reasonable orders of goals (Koehler and Hoffmann, JAIR 2000): a goal comes before those beside which it cannot be
+// reached without deleting them.
 class GoalOrder {
 public:
-    GoalOrder(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal)
-        : task_(task), start_(start), goal_(goal), deletes_(task.task().operators.size()) {
+    GoalOrder(const ConstrainedTask& task, const TaskFacts& goal)
+        : task_(task), goal_(goal), deletes_(task.task().operators.size()) {
         for (const TaskFacts& group : task.task().mutexes)
             for (const TaskFact& f : group) groups_[f].push_back(&group);
+        for (const TaskFact& g : goal_) before_.push_back(find_before(g));
     }
 
-    TaskFacts order() {
-        std::vector<std::vector<char>> before;  // [g][h]: h comes before g
-        for (const TaskFact& g : goal_) {
-            const std::vector<char> reached = reachable_beside(g);
-            std::vector<char> row;
-            for (const TaskFact& h : goal_) row.push_back(!reached[task_.number(h)]);
-            before.push_back(std::move(row));
-        }
-        std::vector<std::size_t> left(goal_.size());
-        for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
-        TaskFacts ordered;
-        while (!left.empty()) {
-            const auto is_first = [&](std::size_t g) {
-                return std::ranges::none_of(left, [&](std::size_t h) { return h != g && before[g][h]; });
-            };
-            auto next = std::ranges::find_if(left, is_first);
-            if (next == left.end()) next = left.begin();  // a circle
-            ordered.push_back(goal_[*next]);
-            left.erase(next);
-        }
-        return ordered;
-    }
+    // Whether goal h comes before goal g.
+    bool is_before(std::size_t h, std::size_t g) const { return before_[g][h] != 0; }
 
 private:
-    // The facts that are reachable in the relaxed task by operators that do not delete a fact, from a state in which it
-    // holds beside the facts of the start that do not exclude it.
-    std::vector<char> reachable_beside(const TaskFact& fact) {
-        const bool is_derived = task_.task().layers[fact.variable] >= 0;
-        mark_deleting(fact);
-        std::vector<char> seen(task_.fact_count());
-        std::vector<std::int32_t> open;
-        const auto reach = [&](std::int32_t reached) {
-            if (!seen[reached]) open.push_back(reached);
-            seen[reached] = true;
-        };
-        reach(task_.number(fact));
-        for (std::size_t v = 0; v < start_.size(); ++v) {
-            const TaskFact held{static_cast<std::int32_t>(v), start_[v]};
-            const bool is_basic = task_.task().layers[v] < 0;
-            if (held.value >= 0 && is_basic &&
-                (is_derived || (held.variable != fact.variable && !excludes(fact, held))))
-                reach(task_.number(held));
-        }
-        const auto [first, end] = task_.count_facts();
-        for (std::int32_t count_fact = first; count_fact < end; ++count_fact) reach(count_fact);
+    std::vector<char> find_before(const TaskFact& goal) {
+        const std::vector<char> reached = find_reachable_beside(goal);
+        std::vector<char> before;
+        for (const TaskFact& other : goal_) before.push_back(!reached[task_.number(other)]);
+        return before;
+    }
 
-        std::vector<std::int32_t> missing(task_.rules().size());
-        for (std::size_t r = 0; r < missing.size(); ++r) missing[r] = task_.needs().length(r);
+    // The facts that operators which do not delete a fact can add, where all facts that it does not exclude may hold.
+    std::vector<char> find_reachable_beside(const TaskFact& fact) {
+        mark_deleting(fact);
+        std::vector<char> seen(task_.fact_count(), true), added(task_.fact_count());
+        for (std::int32_t value = 0; value < task_.task().domains[fact.variable]; ++value)
+            seen[task_.number({fact.variable, value})] = value == fact.value;
+        const auto groups = groups_.find(fact);
+        if (groups != groups_.end())
+            for (const TaskFacts* group : groups->second)
+                for (const TaskFact& f : *group) seen[task_.number(f)] = f == fact;
+        added[task_.number(fact)] = true;
+
+        std::vector<std::int32_t> missing(task_.rules().size()), open;
         const auto apply = [&](std::int32_t rule) {
             const std::int32_t of = task_.rules()[rule].of;
             if (of >= 0 && deletes_[of]) return;
-            std::for_each(task_.adds().begin(rule), task_.adds().end(rule), reach);
+            for (const std::int32_t* f = task_.adds().begin(rule); f != task_.adds().end(rule); ++f) {
+                added[*f] = true;
+                if (!seen[*f]) open.push_back(*f);
+                seen[*f] = true;
+            }
         };
-        std::ranges::for_each(task_.rules_without_needs(), apply);
+        for (std::size_t r = 0; r < missing.size(); ++r) {
+            const auto is_missing = [&](std::int32_t f) { return !seen[f]; };
+            missing[r] =
+                static_cast<std::int32_t>(std::count_if(task_.needs().begin(r), task_.needs().end(r), is_missing));
+        }
+        const std::vector<std::int32_t> at_first = missing;
+        for (std::size_t r = 0; r < missing.size(); ++r)
+            if (at_first[r] == 0) apply(static_cast<std::int32_t>(r));
         while (!open.empty()) {
             const std::int32_t reached = open.back();
             open.pop_back();
@@ -82,7 +74,7 @@ private:
             for (const std::int32_t* r = needed_by.begin(reached); r != needed_by.end(reached); ++r)
                 if (--missing[*r] == 0) apply(*r);
         }
-        return seen;
+        return added;
     }
 
     void mark_deleting(const TaskFact& fact) {
@@ -93,18 +85,62 @@ private:
             });
     }
 
-    bool excludes(const TaskFact& a, const TaskFact& b) const {
-        const auto groups = groups_.find(a);
-        return groups != groups_.end() && std::ranges::any_of(groups->second, [&](const TaskFacts* group) {
-            return std::ranges::find(*group, b) != group->end();
+    const ConstrainedTask& task_;
+    const TaskFacts& goal_;
+    std::vector<char> deletes_;
+    std::map<TaskFact, std::vector<const TaskFacts*>> groups_;
+    std::vector<std::vector<char>> before_;
+};
+
+// The next goal of an agenda.
+class GoalChoice {
+public:
+    GoalChoice(const ConstrainedTask& task, const TaskFacts& goal)
+        : task_(task), goal_(goal), order_(task, goal), left_(goal.size()) {
+        for (std::size_t g = 0; g < left_.size(); ++g) left_[g] = g;
+    }
+
+    // Of the goals that can be next, that for which the fewest variables of other goals change, and then the cheapest.
+    std::optional<TaskFact> choose(const TaskValues& state, const TaskFacts& kept) {
+        if (left_.empty()) return std::nullopt;
+        std::vector<std::size_t> ready;
+        std::ranges::copy_if(left_, std::back_inserter(ready), [&](std::size_t g) { return is_ready(g); });
+        if (ready.empty()) ready = left_;  // a circle
+        std::size_t next = ready.front();
+        std::pair<std::int64_t, std::int64_t> least{infinite_cost, infinite_cost};
+        for (const std::size_t g : ready) {
+            TaskFacts wanted = kept;
+            wanted.push_back(goal_[g]);
+            RelaxedPlanner relaxation(task_, wanted);
+            const std::int64_t cost = relaxation.evaluate(state.data(), preferred_, applicable_);
+            if (cost == infinite_cost) continue;
+            const std::pair price{count_disturbed(g, relaxation.used()), cost};
+            if (price < least) next = g;
+            least = std::min(least, price);
+        }
+        std::erase(left_, next);
+        return goal_[next];
+    }
+
+private:
+    bool is_ready(std::size_t g) const {
+        return std::ranges::none_of(left_, [&](std::size_t h) { return h != g && order_.is_before(h, g); });
+    }
+
+    std::int64_t count_disturbed(std::size_t g, const std::vector<std::int32_t>& operators) const {
+        std::set<std::int32_t> changed;
+        for (const std::int32_t o : operators)
+            for (const TaskEffect& effect : task_.task().operators[o].effects) changed.insert(effect.fact.variable);
+        return std::ranges::count_if(left_, [&](std::size_t h) {
+            return h != g && !order_.is_before(g, h) && changed.contains(goal_[h].variable);
         });
     }
 
     const ConstrainedTask& task_;
-    const TaskValues& start_;
     const TaskFacts& goal_;
-    std::vector<char> deletes_;
-    std::map<TaskFact, std::vector<const TaskFacts*>> groups_;
+    GoalOrder order_;
+    std::vector<std::size_t> left_;
+    std::vector<std::int32_t> preferred_, applicable_;
 };
 
 bool is_interrupted(const std::function<bool()>& interrupted) { return interrupted && interrupted(); }
@@ -158,8 +194,11 @@ TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& s
     TaskValues state = start, after;
     TaskFacts kept;
     bool is_reached = true;
-    for (const TaskFact& g : GoalOrder(task, start, goal).order()) {
-        kept.push_back(g);
+    GoalChoice choice(task, goal);
+    while (is_reached) {
+        const std::optional<TaskFact> g = choice.choose(state, kept);
+        if (!g) break;
+        kept.push_back(*g);
         if (hold(kept, state.data())) continue;
         if (is_interrupted(interrupted)) result.status = TaskSearchStatus::interrupted;
         if (result.status == TaskSearchStatus::interrupted) return result;
@@ -167,7 +206,6 @@ TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& s
         add_counts(result, next);
         is_reached = next.status == TaskSearchStatus::solved;
         if (next.status == TaskSearchStatus::interrupted) result.status = next.status;
-        if (!is_reached) break;
         for (const std::int32_t o : next.operators) {
             task.apply(task.task().operators[o], state.data(), after, unlimited);
             std::swap(state, after);
