@@ -6,8 +6,10 @@
 // facts count as facts; a negated derived fact is reached by breaking all rules for it, or, where those are recursive,
 // taken as reached. So a state without a relaxed plan is a dead end, and a search that runs out of states is a proof.
 //
-// Large tasks: a goal agenda (Koehler and Hoffmann, JAIR 2000). Goals are reached one after the other and kept. The
-// plan is then shortened by action elimination (Nakhost and Mueller, ICAPS 2010) and by replanning windows of it.
+// Large tasks: a goal agenda (Koehler and Hoffmann, JAIR 2000). Goals are reached one after the other and kept, in
+// reasonable orders, those first that change no variable of another goal, and each only where all others can still be
+// reached beside it. The plan is then shortened by action elimination (Nakhost and Mueller, ICAPS 2010) and by searches
+// for some of its actions, among the operators close to the plan (action plan neighborhood, same paper).
 //
 // Constraints bound how many of some facts hold before an operator: capacities of regions, learned causes of failure.
 // The relaxed task has facts "at most k of them hold" for them, which operators reach that make one of the facts false.

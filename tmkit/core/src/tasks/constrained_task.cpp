@@ -26,7 +26,8 @@ std::int32_t ConstrainedTask::Counter::count(const std::int32_t* state) const {
         std::ranges::count_if(facts, [&](const TaskFact& f) { return state[f.variable] == f.value; }));
 }
 
-ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstraint>& constraints) : task_(task) {
+ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstraint>& constraints)
+    : task_(task), constraints_(constraints) {
     for (const std::int32_t size : task.domains) {
         offsets_.push_back(fact_count_);
         fact_count_ += size;
@@ -49,6 +50,20 @@ ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstra
     }
     for (const std::int32_t v : derived_) add_negation(v);
     needed_by_ = needs_.inverse(fact_count_);
+}
+
+std::vector<TaskConstraint> ConstrainedTask::constraints_of(const std::vector<std::int32_t>& numbers) const {
+    if (constraints_.empty()) return {};
+    std::vector<TaskConstraint> found;
+    std::vector<char> is_bound(task_.operators.size());
+    for (const TaskConstraint& constraint : constraints_) {
+        for (const std::int32_t o : constraint.operators) is_bound[o] = true;
+        found.push_back({constraint.facts, constraint.limit, {}});
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            if (is_bound[numbers[i]]) found.back().operators.push_back(static_cast<std::int32_t>(i));
+        for (const std::int32_t o : constraint.operators) is_bound[o] = false;
+    }
+    return found;
 }
 
 void ConstrainedTask::add_counters(const std::vector<TaskConstraint>& constraints) {

@@ -41,6 +41,8 @@ public:
     ConstrainedTask(const Task& task, const std::vector<TaskConstraint>& constraints);
 
     const Task& task() const { return task_; }
+    // The constraints of a task whose operators are those of this task with these numbers.
+    std::vector<TaskConstraint> constraints_of(const std::vector<std::int32_t>& numbers) const;
     std::size_t width() const { return task_.domains.size(); }
     // Operators' effects and axioms.
     std::int64_t rule_count() const { return rule_count_; }
@@ -101,6 +103,7 @@ private:
     void raise_ceilings(std::int32_t number);
 
     const Task& task_;
+    std::vector<TaskConstraint> constraints_;
     std::vector<std::vector<const TaskEffect*>> axioms_;  // by layer
     std::vector<std::int32_t> derived_;
     std::vector<Counter> counters_;

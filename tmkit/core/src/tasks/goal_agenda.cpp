@@ -6,291 +6,279 @@
 #include <optional>
 #include <set>
 
+#include "lazy_search.hpp"
+
 namespace tmkit {
 namespace {
 
-constexpr std::int64_t goal_weight = 2;     // of the estimate, for the next goal
-constexpr std::int64_t greedy_weight = 10;  // for all goals at once
-constexpr std::int64_t whole_weight = 2;    // for all goals at once, where there is a plan already
-constexpr std::size_t window_sizes[] = {8, 16, 24};
-constexpr std::int64_t window_states = 60;  // evaluated for each window, at most
+constexpr std::int64_t goal_weight = 2;       // of the estimate, for the next goal
+constexpr std::int64_t greedy_weight = 10;    // for all goals at once
+constexpr std::int64_t failing_searches = 2;  // that take all work, at most
+constexpr std::size_t candidate_count = 20;   // goals that are compared before one of them is next, at most
 
-// Reasonable orders of goals (Koehler and Hoffmann, JAIR 2000): a goal comes before those beside which it cannot be
-// reached without deleting them.
-class GoalOrder {
+// Facts that can be reached in the relaxed task while others are kept.
+class Reachability {
 public:
-    GoalOrder(const ConstrainedTask& task, const TaskFacts& goal)
-        : task_(task), goal_(goal), deletes_(task.task().operators.size()) {
-        for (const TaskFacts& group : task.task().mutexes)
-            for (const TaskFact& f : group) groups_[f].push_back(&group);
-        for (const TaskFact& g : goal_) before_.push_back(find_before(g));
-    }
+    explicit Reachability(const ConstrainedTask& task)
+        : task_(task), kept_(task.width()), missing_(task.rules().size()) {}
 
-    // Whether goal h comes before goal g.
-    bool is_before(std::size_t h, std::size_t g) const { return before_[g][h] != 0; }
-
-private:
-    std::vector<char> find_before(const TaskFact& goal) {
-        const std::vector<char> reached = find_reachable_beside(goal);
-        std::vector<char> before;
-        for (const TaskFact& other : goal_) before.push_back(!reached[task_.number(other)]);
-        return before;
-    }
-
-    // The facts that operators which do not delete a fact can add, where all facts that it does not exclude may hold.
-    std::vector<char> find_reachable_beside(const TaskFact& fact) {
-        mark_deleting(fact);
-        std::vector<char> seen(task_.fact_count(), true), added(task_.fact_count());
-        for (std::int32_t value = 0; value < task_.task().domains[fact.variable]; ++value)
-            seen[task_.number({fact.variable, value})] = value == fact.value;
-        const auto groups = groups_.find(fact);
-        if (groups != groups_.end())
-            for (const TaskFacts* group : groups->second)
-                for (const TaskFact& f : *group) seen[task_.number(f)] = f == fact;
-        added[task_.number(fact)] = true;
-
-        std::vector<std::int32_t> missing(task_.rules().size()), open;
-        const auto apply = [&](std::int32_t rule) {
+    // The facts that operators which delete none of the kept facts add. `holds` has the facts at first, and receives
+    // those that are added.
+    std::vector<char> find_added(std::vector<char>& holds, const TaskFacts& kept) {
+        std::ranges::fill(kept_, -1);
+        for (const TaskFact& f : kept) kept_[f.variable] = f.value;
+        std::vector<char> added(holds.size());
+        open_.clear();
+        const auto apply = [&](std::size_t rule) {
             const std::int32_t of = task_.rules()[rule].of;
-            if (of >= 0 && deletes_[of]) return;
+            if (of >= 0 && deletes_kept(task_.task().operators[of])) return;
             for (const std::int32_t* f = task_.adds().begin(rule); f != task_.adds().end(rule); ++f) {
                 added[*f] = true;
-                if (!seen[*f]) open.push_back(*f);
-                seen[*f] = true;
+                if (!holds[*f]) open_.push_back(*f);
+                holds[*f] = true;
             }
         };
-        for (std::size_t r = 0; r < missing.size(); ++r) {
-            const auto is_missing = [&](std::int32_t f) { return !seen[f]; };
-            missing[r] =
-                static_cast<std::int32_t>(std::count_if(task_.needs().begin(r), task_.needs().end(r), is_missing));
+        const auto is_missing = [&](std::int32_t f) { return !holds[f]; };
+        std::vector<std::size_t> first;
+        for (std::size_t r = 0; r < missing_.size(); ++r) {
+            missing_[r] = std::count_if(task_.needs().begin(r), task_.needs().end(r), is_missing);
+            if (missing_[r] == 0) first.push_back(r);
         }
-        const std::vector<std::int32_t> at_first = missing;
-        for (std::size_t r = 0; r < missing.size(); ++r)
-            if (at_first[r] == 0) apply(static_cast<std::int32_t>(r));
-        while (!open.empty()) {
-            const std::int32_t reached = open.back();
-            open.pop_back();
+        for (const std::size_t r : first) apply(r);
+        while (!open_.empty()) {
+            const std::int32_t reached = open_.back();
+            open_.pop_back();
             const NumberRows& needed_by = task_.needed_by();
             for (const std::int32_t* r = needed_by.begin(reached); r != needed_by.end(reached); ++r)
-                if (--missing[*r] == 0) apply(*r);
+                if (--missing_[*r] == 0) apply(static_cast<std::size_t>(*r));
         }
         return added;
     }
 
-    void mark_deleting(const TaskFact& fact) {
-        for (std::size_t i = 0; i < deletes_.size(); ++i)
-            deletes_[i] = std::ranges::any_of(task_.task().operators[i].effects, [&](const TaskEffect& effect) {
-                return effect.conditions.empty() && effect.fact.variable == fact.variable &&
-                       effect.fact.value != fact.value;
-            });
-    }
-
-    const ConstrainedTask& task_;
-    const TaskFacts& goal_;
-    std::vector<char> deletes_;
-    std::map<TaskFact, std::vector<const TaskFacts*>> groups_;
-    std::vector<std::vector<char>> before_;
-};
-
-// The next goal of an agenda.
-class GoalChoice {
-public:
-    GoalChoice(const ConstrainedTask& task, const TaskFacts& goal)
-        : task_(task), goal_(goal), order_(task, goal), left_(goal.size()) {
-        for (std::size_t g = 0; g < left_.size(); ++g) left_[g] = g;
-    }
-
-    // Of the goals that can be next, that for which the fewest variables of other goals change, and then the cheapest.
-    std::optional<TaskFact> choose(const TaskValues& state, const TaskFacts& kept) {
-        if (left_.empty()) return std::nullopt;
-        std::vector<std::size_t> ready;
-        std::ranges::copy_if(left_, std::back_inserter(ready), [&](std::size_t g) { return is_ready(g); });
-        if (ready.empty()) ready = left_;  // a circle
-        std::size_t next = ready.front();
-        std::pair<std::int64_t, std::int64_t> least{infinite_cost, infinite_cost};
-        for (const std::size_t g : ready) {
-            TaskFacts wanted = kept;
-            wanted.push_back(goal_[g]);
-            RelaxedPlanner relaxation(task_, wanted);
-            const std::int64_t cost = relaxation.evaluate(state.data(), preferred_, applicable_);
-            if (cost == infinite_cost) continue;
-            const std::pair price{count_disturbed(g, relaxation.used()), cost};
-            if (price < least) next = g;
-            least = std::min(least, price);
-        }
-        std::erase(left_, next);
-        return goal_[next];
+    // The facts that hold in a state or are added by operators that delete none of the kept facts.
+    std::vector<char> find_reached(const TaskValues& state, const TaskFacts& kept) {
+        std::vector<char> holds(static_cast<std::size_t>(task_.fact_count()));
+        task_.facts(state.data(), facts_);
+        for (const std::int32_t f : facts_) holds[f] = true;
+        find_added(holds, kept);
+        return holds;
     }
 
 private:
-    bool is_ready(std::size_t g) const {
-        return std::ranges::none_of(left_, [&](std::size_t h) { return h != g && order_.is_before(h, g); });
-    }
-
-    std::int64_t count_disturbed(std::size_t g, const std::vector<std::int32_t>& operators) const {
-        std::set<std::int32_t> changed;
-        for (const std::int32_t o : operators)
-            for (const TaskEffect& effect : task_.task().operators[o].effects) changed.insert(effect.fact.variable);
-        return std::ranges::count_if(left_, [&](std::size_t h) {
-            return h != g && !order_.is_before(g, h) && changed.contains(goal_[h].variable);
+    bool deletes_kept(const TaskOperator& o) const {
+        return std::ranges::any_of(o.effects, [&](const TaskEffect& effect) {
+            const std::int32_t value = kept_[effect.fact.variable];
+            return value >= 0 && value != effect.fact.value && effect.conditions.empty();
         });
     }
 
     const ConstrainedTask& task_;
-    const TaskFacts& goal_;
-    GoalOrder order_;
-    std::vector<std::size_t> left_;
-    std::vector<std::int32_t> preferred_, applicable_;
+    std::vector<std::int32_t> kept_;  // the value of each variable that is kept; -1 for others
+    std::vector<std::int64_t> missing_;
+    std::vector<std::int32_t> open_, facts_;
 };
 
-bool is_interrupted(const std::function<bool()>& interrupted) { return interrupted && interrupted(); }
+// For each goal, which goals come before it: those that cannot be reached beside it without deleting it. All facts that
+// it does not exclude may hold at first (reasonable orders, Koehler and Hoffmann, JAIR 2000).
+std::vector<std::vector<char>> order_goals(const ConstrainedTask& task, const TaskFacts& goal,
+                                           Reachability& reachability) {
+    std::map<TaskFact, std::vector<const TaskFacts*>> groups;
+    for (const TaskFacts& group : task.task().mutexes)
+        for (const TaskFact& f : group) groups[f].push_back(&group);
+    std::vector<std::vector<char>> before;
+    for (const TaskFact& g : goal) {
+        std::vector<char> holds(static_cast<std::size_t>(task.fact_count()), true);
+        for (std::int32_t value = 0; value < task.task().domains[g.variable]; ++value)
+            holds[task.number({g.variable, value})] = false;
+        for (const TaskFacts* group : groups[g])
+            for (const TaskFact& f : *group) holds[task.number(f)] = false;
+        holds[task.number(g)] = true;
+        const std::vector<char> added = reachability.find_added(holds, {g});
+        std::vector<char> row;
+        for (const TaskFact& h : goal) row.push_back(h != g && !added[task.number(h)]);
+        before.push_back(std::move(row));
+    }
+    return before;
+}
 
 void add_counts(TaskSearchResult& total, const TaskSearchResult& part) {
     total.expanded += part.expanded;
     total.evaluated += part.evaluated;
 }
 
-std::int64_t cost_of(const Task& task, const std::vector<std::int32_t>& operators) {
-    std::int64_t cost = 0;
-    for (const std::int32_t o : operators) cost += task.operators[o].cost;
-    return cost;
-}
-
-// The facts without which the operators do not reach the goal. Basic facts are enough: plans are simulated afterwards.
-TaskFacts needed_facts(const Task& task, const TaskFacts& goal, const std::int32_t* first, const std::int32_t* last) {
-    std::map<std::int32_t, std::int32_t> needed;
-    for (const TaskFact& f : goal) needed[f.variable] = f.value;
-    while (last != first) {
-        const TaskOperator& o = task.operators[*--last];
-        for (const TaskEffect& effect : o.effects)
-            if (effect.conditions.empty()) needed.erase(effect.fact.variable);
-        for (const TaskFact& f : o.needs) needed[f.variable] = f.value;
+// Reaches one goal after the other and keeps those that hold.
+class GoalAgenda {
+public:
+    GoalAgenda(const ConstrainedTask& task, const TaskFacts& goal, const LazySearchOptions& options)
+        : task_(task), goal_(goal), options_(options), reachability_(task),
+          before_(order_goals(task, goal, reachability_)), left_(goal.size()),
+          failing_work_(failing_searches * options.work) {
+        for (std::size_t g = 0; g < left_.size(); ++g) left_[g] = g;
     }
-    TaskFacts facts;
-    for (const auto& [variable, value] : needed) facts.push_back({variable, value});
-    return facts;
-}
+
+    TaskSearchResult run(const TaskValues& start) {
+        state_ = start;
+        result_.status = TaskSearchStatus::solved;
+        while (!left_.empty() && result_.status == TaskSearchStatus::solved) reach_next();
+        return std::move(result_);
+    }
+
+private:
+    using Operators = std::vector<std::int32_t>;
+    struct Candidate {
+        std::int64_t disturbed, cost;  // other goals whose variables change, and the cost of the relaxed plan
+        std::size_t goal;
+        auto operator<=>(const Candidate&) const = default;
+    };
+    struct Step {
+        Operators operators;
+        std::size_t goal;
+    };
+
+    // Reaches a goal beside which all others can still be reached, if there is one.
+    void reach_next() {
+        const std::vector<char> reached = reachability_.find_reached(state_, kept_);
+        std::optional<Step> premature;
+        std::size_t lost = 0;
+        for (const Candidate& candidate : find_candidates()) {
+            const std::optional<Operators> operators = search(state_, goal_[candidate.goal]);
+            if (is_interrupted()) return;
+            if (!operators) continue;
+            const std::optional<std::size_t> loss = find_loss(reached, simulate(state_, *operators), candidate.goal);
+            if (!loss) return advance({*operators, candidate.goal});
+            if (!premature) {
+                premature = {*operators, candidate.goal};
+                lost = *loss;
+            }
+        }
+        if (!premature) {
+            if (!is_interrupted()) result_.status = TaskSearchStatus::limit;
+            return;
+        }
+        if (std::optional<Step> later = reach_later(reached, premature->goal, lost)) premature = std::move(later);
+        if (!is_interrupted()) advance(*premature);
+    }
+
+    // The beginning of a plan for a goal that would be lost, after which it is not lost beside the other goal.
+    std::optional<Step> reach_later(const std::vector<char>& reached, std::size_t goal, std::size_t lost) {
+        const std::optional<Operators> beginning = search(state_, goal_[lost]);
+        if (!beginning) return std::nullopt;
+        Operators operators;
+        for (const std::int32_t o : *beginning) {
+            operators.push_back(o);
+            const TaskValues state = simulate(state_, operators);
+            const std::optional<Operators> rest = search(state, goal_[goal]);
+            if (!rest || find_loss(reached, simulate(state, *rest), goal)) continue;
+            operators.insert(operators.end(), rest->begin(), rest->end());
+            return Step{std::move(operators), goal};
+        }
+        return std::nullopt;
+    }
+
+    // The goals that can be next, those first for which the fewest variables of other goals change.
+    std::vector<Candidate> find_candidates() {
+        std::vector<std::size_t> ready;
+        std::ranges::copy_if(left_, std::back_inserter(ready), [&](std::size_t g) {
+            return std::ranges::none_of(left_, [&](std::size_t h) { return before_[g][h] != 0; });
+        });
+        if (ready.empty()) ready = left_;  // a circle
+        ready.resize(std::min(ready.size(), candidate_count));
+        std::vector<Candidate> candidates;
+        for (const std::size_t g : ready) {
+            RelaxedPlanner relaxation(task_, with(goal_[g]));
+            const std::int64_t cost = relaxation.evaluate(state_.data(), preferred_, applicable_);
+            if (cost < infinite_cost) candidates.push_back({count_disturbed(g, relaxation.used()), cost, g});
+        }
+        result_.evaluated += std::ssize(ready);
+        std::ranges::sort(candidates);
+        return candidates;
+    }
+
+    std::int64_t count_disturbed(std::size_t g, const Operators& operators) const {
+        std::set<std::int32_t> changed;
+        for (const std::int32_t o : operators)
+            for (const TaskEffect& effect : task_.task().operators[o].effects) changed.insert(effect.fact.variable);
+        return std::ranges::count_if(
+            left_, [&](std::size_t h) { return h != g && !before_[h][g] && changed.contains(goal_[h].variable); });
+    }
+
+    // A goal that could be reached, but not from a state in which another goal is kept, too.
+    std::optional<std::size_t> find_loss(const std::vector<char>& reached, const TaskValues& state, std::size_t goal) {
+        const std::vector<char> still = reachability_.find_reached(state, with(goal_[goal]));
+        for (const std::size_t h : left_)
+            if (reached[task_.number(goal_[h])] && !still[task_.number(goal_[h])]) return h;
+        return std::nullopt;
+    }
+
+    std::optional<Operators> search(const TaskValues& state, const TaskFact& fact) {
+        if (failing_work_ <= 0) return std::nullopt;
+        LazySearchOptions options = options_;
+        options.work = std::min(options.work, failing_work_);
+        TaskSearchResult found = search_lazily(task_, state, with(fact), options);
+        add_counts(result_, found);
+        if (found.status == TaskSearchStatus::solved) return std::move(found.operators);
+        if (found.status == TaskSearchStatus::interrupted) result_.status = TaskSearchStatus::interrupted;
+        failing_work_ -= found.status == TaskSearchStatus::limit ? options.work : found.evaluated * task_.rule_count();
+        return std::nullopt;
+    }
+
+    TaskValues simulate(TaskValues state, const Operators& operators) const {
+        std::int64_t unlimited = 0;
+        TaskValues after;
+        for (const std::int32_t o : operators) {
+            task_.apply(task_.task().operators[o], state.data(), after, unlimited);
+            std::swap(state, after);
+        }
+        return state;
+    }
+
+    void advance(const Step& step) {
+        state_ = simulate(state_, step.operators);
+        result_.operators.insert(result_.operators.end(), step.operators.begin(), step.operators.end());
+        kept_.push_back(goal_[step.goal]);
+        std::erase(left_, step.goal);
+    }
+
+    TaskFacts with(const TaskFact& fact) const {
+        TaskFacts facts = kept_;
+        facts.push_back(fact);
+        return facts;
+    }
+
+    bool is_interrupted() {
+        if (*options_.interrupted && (*options_.interrupted)()) result_.status = TaskSearchStatus::interrupted;
+        return result_.status == TaskSearchStatus::interrupted;
+    }
+
+    const ConstrainedTask& task_;
+    const TaskFacts& goal_;
+    const LazySearchOptions& options_;
+    Reachability reachability_;
+    std::vector<std::vector<char>> before_;
+    std::vector<std::size_t> left_;
+    std::int64_t failing_work_;  // for searches that find no plan
+    TaskFacts kept_;
+    TaskValues state_;
+    TaskSearchResult result_;
+    Operators preferred_, applicable_;
+};
 
 }  // namespace
 
-bool leads_to_goal(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                   const std::vector<std::int32_t>& operators, std::vector<TaskValues>& states) {
-    std::int64_t work = 0;
-    states.assign(1, start);
-    for (const std::int32_t o : operators) {
-        if (!task.is_applicable(o, states.back().data())) return false;
-        TaskValues after;
-        task.apply(task.task().operators[o], states.back().data(), after, work);
-        states.push_back(std::move(after));
-    }
-    return hold(goal, states.back().data());
-}
-
 TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
                                 std::int64_t work, const std::function<bool()>& interrupted) {
-    TaskSearchResult result;
-    std::int64_t unlimited = 0;
-    const LazySearchOptions options{.work = work, .weight = goal_weight, .interrupted = &interrupted};
-    TaskValues state = start, after;
-    TaskFacts kept;
-    bool is_reached = true;
-    GoalChoice choice(task, goal);
-    while (is_reached) {
-        const std::optional<TaskFact> g = choice.choose(state, kept);
-        if (!g) break;
-        kept.push_back(*g);
-        if (hold(kept, state.data())) continue;
-        if (is_interrupted(interrupted)) result.status = TaskSearchStatus::interrupted;
-        if (result.status == TaskSearchStatus::interrupted) return result;
-        const TaskSearchResult next = search_lazily(task, state, kept, options);
-        add_counts(result, next);
-        is_reached = next.status == TaskSearchStatus::solved;
-        if (next.status == TaskSearchStatus::interrupted) result.status = next.status;
-        for (const std::int32_t o : next.operators) {
-            task.apply(task.task().operators[o], state.data(), after, unlimited);
-            std::swap(state, after);
-            result.operators.push_back(o);
-        }
+    LazySearchOptions options{.work = work, .weight = goal_weight, .interrupted = &interrupted};
+    TaskSearchResult result = GoalAgenda(task, goal, options).run(start);
+    if (result.status == TaskSearchStatus::limit) {
+        options.weight = greedy_weight;
+        TaskSearchResult whole = search_lazily(task, start, goal, options);
+        add_counts(whole, result);
+        result = std::move(whole);
+        // A proof by this search is left to A*.
+        if (result.status == TaskSearchStatus::unsolvable) result.status = TaskSearchStatus::limit;
     }
-    if (result.status == TaskSearchStatus::interrupted) return result;
-    if (!is_reached) {
-        LazySearchOptions greedy = options;
-        greedy.weight = greedy_weight;
-        const TaskSearchResult whole = search_lazily(task, start, goal, greedy);
-        add_counts(result, whole);
-        is_reached = whole.status == TaskSearchStatus::solved;
-        if (whole.status == TaskSearchStatus::interrupted) result.status = whole.status;
-        result.operators = whole.operators;
-    }
-    if (is_reached) result.status = TaskSearchStatus::solved;
     result.by_agenda = true;
     return result;
-}
-
-std::vector<std::int32_t> eliminate_actions(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                            std::vector<std::int32_t> plan, const std::function<bool()>& interrupted) {
-    const Task& of = task.task();
-    std::int64_t work = 0;
-    TaskValues state = start, after, other;
-    std::vector<std::int32_t> kept;
-    for (bool has_changed = true; has_changed && !is_interrupted(interrupted);) {
-        has_changed = false;
-        state = start;
-        for (std::size_t i = 0; i < plan.size();) {
-            // Everything after operator i that applies without it.
-            kept.assign(plan.begin(), plan.begin() + static_cast<std::ptrdiff_t>(i));
-            other = state;
-            for (std::size_t k = i + 1; k < plan.size(); ++k) {
-                if (!task.is_applicable(plan[k], other.data())) continue;
-                task.apply(of.operators[plan[k]], other.data(), after, work);
-                std::swap(other, after);
-                kept.push_back(plan[k]);
-            }
-            if (hold(goal, other.data())) {
-                std::swap(plan, kept);
-                has_changed = true;
-                continue;
-            }
-            task.apply(of.operators[plan[i]], state.data(), after, work);
-            std::swap(state, after);
-            ++i;
-        }
-    }
-    return plan;
-}
-
-std::vector<std::int32_t> improve_plan(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
-                                       std::vector<std::int32_t> plan, std::int64_t work,
-                                       const std::function<bool()>& interrupted) {
-    LazySearchOptions options{.work = work / 2, .weight = whole_weight, .interrupted = &interrupted};
-    options.bound = cost_of(task.task(), plan);
-    TaskSearchResult whole = search_lazily(task, start, goal, options);
-    if (whole.status == TaskSearchStatus::solved) std::swap(plan, whole.operators);
-    work -= whole.evaluated * task.rule_count();
-
-    std::vector<TaskValues> states, changed_states;
-    leads_to_goal(task, start, goal, plan, states);
-    options.weight = 1;
-    for (const std::size_t size : window_sizes) {
-        const auto stride = static_cast<std::ptrdiff_t>(size / 2);
-        for (auto first = std::ptrdiff_t{0}; first < std::ssize(plan) && work > 0; first += stride) {
-            if (is_interrupted(interrupted)) return plan;
-            const std::ptrdiff_t last = std::min(std::ssize(plan), first + 2 * stride);
-            const TaskFacts needed = needed_facts(task.task(), goal, plan.data() + last, plan.data() + plan.size());
-            options.bound = cost_of(task.task(), {plan.begin() + first, plan.begin() + last});
-            options.work = options.improvement_work = std::min(work, window_states * task.rule_count());
-            const TaskSearchResult window = search_lazily(task, states[first], needed, options);
-            work -= (1 + window.evaluated) * task.rule_count();
-            if (window.status != TaskSearchStatus::solved) continue;
-            std::vector<std::int32_t> changed(plan.begin(), plan.begin() + first);
-            changed.insert(changed.end(), window.operators.begin(), window.operators.end());
-            changed.insert(changed.end(), plan.begin() + last, plan.end());
-            if (!leads_to_goal(task, start, goal, changed, changed_states)) continue;
-            std::swap(plan, changed);
-            std::swap(states, changed_states);
-        }
-    }
-    return plan;
 }
 
 }  // namespace tmkit

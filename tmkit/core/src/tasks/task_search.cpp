@@ -1,6 +1,7 @@
 #include "tmkit/task_search.hpp"
 
 #include "goal_agenda.hpp"
+#include "plan_improvement.hpp"
 
 namespace tmkit {
 
@@ -73,7 +74,8 @@ TaskSearchResult TaskSearch::plan(const TaskValues& values, const TaskFacts& goa
     large.evaluated += result.evaluated;
     if (large.status != TaskSearchStatus::solved) return large;
     large.operators = eliminate_actions(task, start, goal, std::move(large.operators), interrupted);
-    large.operators = improve_plan(task, start, goal, std::move(large.operators), work.improvement, interrupted);
+    large.operators = improve_plan(task, start, goal, large.operators, work.improvement, interrupted);
+    large.operators = eliminate_actions(task, start, goal, std::move(large.operators), interrupted);
     if (interrupted && interrupted()) large.status = TaskSearchStatus::interrupted;
     return large;
 }

@@ -1,6 +1,7 @@
 // Searches of small tasks whose best plans are known; tests/task_planning/test_task_plan_source.py has random ones.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "tmkit/task_search.hpp"
@@ -60,6 +61,42 @@ std::int32_t greatest_count(const TaskSearch& search, const TaskValues& start, c
         greatest = std::max(greatest, count);
     }
     return greatest;
+}
+
+// Blocks on a table: variable i is where block i is, a block, the table (`count`) or the hand (`count` + 1); variable
+// `count` + i is whether nothing is on it, the last one whether the hand is empty.
+Task blocks(std::int32_t count) {
+    const auto n = static_cast<std::size_t>(count);
+    Task task{Numbers(n, count + 2), Numbers(2 * n + 1, -1), Numbers(2 * n + 1, 0), {}, {}, {}};
+    task.domains.resize(2 * n + 1, 2);
+    const TaskFact empty{2 * count, 1}, full{2 * count, 0};
+    for (std::int32_t i = 0; i < count; ++i) {
+        const TaskFact held{i, count + 1}, clear{count + i, 1};
+        TaskFacts exclusive{clear, held};
+        for (std::int32_t j = 0; j <= count; ++j) {
+            if (j == i) continue;
+            TaskOperator pick{{{i, j}, clear, empty}, {{{}, held}, {{}, {count + i, 0}}, {{}, full}}, 1};
+            TaskOperator put{{held}, {{{}, {i, j}}, {{}, clear}, {{}, empty}}, 1};
+            if (j < count) {
+                pick.effects.push_back({{}, {count + j, 1}});
+                put.needs.push_back({count + j, 1});
+                put.effects.push_back({{}, {count + j, 0}});
+                exclusive.push_back({j, i});
+            }
+            task.operators.push_back(pick);
+            task.operators.push_back(put);
+        }
+        task.mutexes.push_back(exclusive);
+    }
+    return task;
+}
+// Each block is on the block or the table that is given for it.
+TaskValues piles(const Numbers& below) {
+    const auto count = static_cast<std::int32_t>(below.size());
+    TaskValues values = below;
+    for (std::int32_t i = 0; i < count; ++i) values.push_back(std::ranges::find(below, i) == below.end());
+    values.push_back(1);
+    return values;
 }
 
 }  // namespace
@@ -155,11 +192,36 @@ TEST_CASE("several threads get equal plans of one object") {
     constexpr std::int32_t count = 12;
     const TaskSearch search = TaskSearch(dishes(count)).with_constraints({stove_capacity(count, 3)});
     const TaskFacts goal = all_at(count, 2);
-    const Numbers expected = search.plan(TaskValues(count, 0), goal, by_agenda).operators;
+    constexpr TaskSearchWork work{0, 100'000, plenty};
+    const Numbers expected = search.plan(TaskValues(count, 0), goal, work).operators;
     std::vector<Numbers> plans(4);
     std::vector<std::thread> threads;
     for (Numbers& plan : plans)
-        threads.emplace_back([&] { plan = search.plan(TaskValues(count, 0), goal, by_agenda).operators; });
+        threads.emplace_back([&] { plan = search.plan(TaskValues(count, 0), goal, work).operators; });
     for (std::thread& thread : threads) thread.join();
     for (const Numbers& plan : plans) CHECK(plan == expected);
+}
+
+TEST_CASE("a block that is in the way is moved before a tower is built on it") {
+    // Block 3 is on block 0, which is wanted on the tower 3, 2, 1.
+    const TaskSearch search(blocks(4));
+    const TaskSearchResult result = search.plan(piles({4, 4, 4, 0}), {{0, 1}, {1, 2}, {2, 3}}, by_agenda);
+    CHECK(result.status == TaskSearchStatus::solved);
+    CHECK(result.operators.size() == 8);
+}
+
+TEST_CASE("a plan of the agenda has no more moves than blocks, where each can go to its goal at once") {
+    // A pile of twelve blocks is turned over.
+    constexpr std::int32_t count = 12;
+    Numbers below{count};
+    TaskFacts goal;
+    for (std::int32_t i = 1; i < count; ++i) {
+        below.push_back(i - 1);
+        goal.push_back({i - 1, i});
+    }
+    const TaskSearch search(blocks(count));
+    const TaskSearchResult result = search.plan(piles(below), goal, by_agenda);
+    CHECK(result.status == TaskSearchStatus::solved);
+    CHECK(result.operators.size() == 2 * count);
+    CHECK(search.plan(piles(below), goal, by_agenda).operators == result.operators);
 }
