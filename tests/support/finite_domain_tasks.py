@@ -22,7 +22,7 @@ def compiled(task: dict[str, Any]) -> TaskSearch:
         domains=task["domains"],
         layers=task["layers"],
         defaults=[value for _, value in task["init"]],
-        mutexes=[],
+        mutexes=task.get("mutexes", []),
         operators=task["operators"],
         axioms=task["axioms"],
     )
