@@ -159,14 +159,14 @@ def ball_task(count: int) -> LargeTask:
     for hand in range(2):
         large.add_flag(("free", hand), holds=True)
     for ball in range(count):
-        held = [("held", ball, hand) for hand in range(2)]
+        held: list[Fact] = [("held", ball, hand) for hand in range(2)]
         large.add_variable([("in", ball, 0), ("in", ball, 1), *held], ("in", ball, 0))
     for room in range(2):
         large.add_operator([("room", room)], [("room", 1 - room)])
         for ball, hand in itertools.product(range(count), range(2)):
-            inside, held = ("in", ball, room), ("held", ball, hand)
-            large.add_operator([inside, ("room", room), ("free", hand)], [held, *_negate(("free", hand))])
-            large.add_operator([held, ("room", room)], [inside, ("free", hand)])
+            inside, carried = ("in", ball, room), ("held", ball, hand)
+            large.add_operator([inside, ("room", room), ("free", hand)], [carried, *_negate(("free", hand))])
+            large.add_operator([carried, ("room", room)], [inside, ("free", hand)])
     large.want([("in", ball, 1) for ball in range(count)])
     large.fewest = 2 * count + 2 * ((count + 1) // 2) - 1
     return large
