@@ -153,7 +153,10 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, time_limit: float
         if pending and len(pending) + len(done) <= _MOST_BEFORE * max_pieces:
             continue
         if not pending and len(done) <= max_pieces:
-            return tuple(_solid(hull, f"{mesh.source}#piece={number}") for number, hull in enumerate(done)), bound
+            return tuple(
+                solid(np.asarray(hull.vertices), np.asarray(hull.faces), f"{mesh.source}#piece={number}")
+                for number, hull in enumerate(done)
+            ), bound
         if bound >= _COARSEST * max_error:
             raise ShapeError(
                 f"{_name(mesh)} needs more than {max_pieces} convex pieces to be right within {1e3 * bound:g} mm; "
@@ -167,11 +170,18 @@ def _name(mesh: Shape) -> str:
     return mesh.source or "the mesh"
 
 
-def _solid(hull: Any, source: str) -> Shape:
-    """Return a hull as a shape; one that is flat, as of a wall without thickness, gets some."""
-    if (flat := thickened(Mesh(np.asarray(hull.vertices), np.asarray(hull.faces)))) is not None:
+def solid(vertices: npt.ArrayLike, faces: npt.ArrayLike, source: str) -> Shape:
+    """Return a hull as a shape; one that is flat, as of a wall without thickness, gets some.
+
+    Args:
+        vertices: (n, 3) corners [m].
+        faces: (m, 3) indices of corners.
+        source: name of the shape.
+    """
+    if (flat := thickened(Mesh(vertices, faces))) is not None:
         hull = _hull_of(flat)
-    return Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=source)
+        vertices, faces = np.asarray(hull.vertices), np.asarray(hull.faces)
+    return Mesh(vertices, faces, source=source)
 
 
 def _first_cuts(meshes: list[Any], seconds: float) -> list[Any]:
@@ -282,7 +292,7 @@ class _Error:
         for chunk in np.array_split(points[order], max(1, math.ceil(len(order) * len(self._triangles) / _AT_ONCE))):
             if _spent() > self._deadline:
                 raise self._late
-            outside = chunk[np.abs(_windings(chunk, self._triangles)) < _WINDING]
+            outside = chunk[np.abs(windings(chunk, self._triangles)) < _WINDING]
             away = [self._world.distance("mesh", self._ball, point) for point in outside]
             worst = max((found.distance + _BALL for found in away if found), default=0.0)
             if worst > self._bound:
@@ -290,8 +300,13 @@ class _Error:
         return 0.0
 
 
-def _windings(points: npt.NDArray[Any], triangles: Array) -> npt.NDArray[Any]:
-    """Return how often a mesh winds around points (n, 3) (Van Oosterom and Strackee, 1983)."""
+def windings(points: npt.NDArray[Any], triangles: Array) -> npt.NDArray[Any]:
+    """Return winding numbers (n,) of a mesh about points (Van Oosterom and Strackee, 1983).
+
+    Args:
+        points: (n, 3) [m].
+        triangles: (m, 3, 3) corners [m].
+    """
     corners = np.ascontiguousarray(triangles.transpose(1, 2, 0), dtype=np.float32)  # by corner, axis and triangle
     a, b, c = ([corners[k, i] - points[:, i, None].astype(np.float32) for i in range(3)] for k in range(3))
     ab, bc, ca = (x[0] * y[0] + x[1] * y[1] + x[2] * y[2] for x, y in ((a, b), (b, c), (c, a)))

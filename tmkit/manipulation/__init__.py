@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
     from tmkit.manipulation.actions.primitives import MotionBudget as MotionBudget
     from tmkit.manipulation.actions.push import Push as Push
+    from tmkit.manipulation.concave_objects import with_convex_pieces as with_convex_pieces
     from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
     from tmkit.manipulation.racks import rests as rests
     from tmkit.manipulation.placements.sampling import (

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit.errors import SimulationError
+from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
@@ -95,6 +96,7 @@ def simulate(
     for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
         if not value >= 0.0:
             raise SimulationError(f"{name} must not be negative, but is {value}")
+    world = None if world is None else with_shapes_of(world, plan.scene)
     began = time.monotonic()
 
     def progress(phase: str, step: int, action: str = "", *, simulated: float = 0.0) -> None:

@@ -26,7 +26,7 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioImprovement, PortfolioProgress
 from tmkit.tamp.result import PlanResult, PlanStatistics
-from tmkit.tamp.solve import solve
+from tmkit.tamp.solve import solve, with_pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,7 @@ def plan_portfolio(
     is_remote = PlanningOptions(workers=workers).workers > 1 and len(entries) > 1
     if is_remote and isinstance(problem.domain, PythonDomain):
         _require_in_module(problem.domain)
+    problem = with_pieces(problem)  # before plans that come back are given its scene
     jobs = [_Entry(problem, entry, is_remote) for entry in entries]
 
     def tell(number: int, progress: PlanningProgress) -> None:

@@ -22,6 +22,7 @@ from tmkit._support.argument_errors import degrees_hint
 from tmkit.errors import CollisionError, ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.concave_objects import with_convex_pieces
 from tmkit.manipulation.grasps.sampling import grip_faults
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Problem, validate_task_plan
@@ -67,10 +68,21 @@ def planning_context(
     problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
 ) -> PlanningContext:
     """Return what the run of a problem is given; the errors are those of :func:`tmkit.plan`."""
+    problem = with_pieces(problem)
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(problem.domain, manipulator=manipulators, semantics=problem.semantics)
     with domain.blamed("planning", if_traced=True):
         return _context(problem, options, domain, manipulators, on_progress)
+
+
+def with_pieces(problem: PlanningProblem) -> PlanningProblem:
+    """Return a problem whose scene has concave meshes in convex pieces (:func:`~tmkit.manipulation.with_convex_pieces`).
+
+    Args:
+        problem: the problem.
+    """
+    scene = with_convex_pieces(problem.scene)
+    return problem if scene is problem.scene else replace(problem, scene=scene)
 
 
 def _context(

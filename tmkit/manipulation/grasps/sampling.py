@@ -202,9 +202,11 @@ class _Hand:
 def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]) -> AttachedShape | None:
     """Return the mesh that is drawn where hulls of meshes collide that fill the same box, else all of these as one.
 
-    None where no mesh is drawn alone, or other shapes collide.
+    A mesh that is neither drawn nor collides comes first: the collision mesh of which pieces were made. None where no
+    mesh is drawn alone, or other shapes collide.
     """
-    drawn = [part for part in shapes if part.visual and not part.collision and part.shape.kind == "mesh"]
+    meshes = [part for part in shapes if not part.collision and part.shape.kind == "mesh"]
+    drawn = [part for part in meshes if not part.visual] or meshes
     if not drawn or any(part.shape.kind != "mesh" or part.level == "box" for part in solids):
         return None
     corners = [np.array(_bounds(parts)) for parts in (drawn, solids)]

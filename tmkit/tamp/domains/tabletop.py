@@ -21,6 +21,7 @@ from tmkit._support.elementary import acos, atan2, cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Impossible, Pick
+from tmkit.manipulation.concave_objects import hull_fault
 from tmkit.manipulation.grasps.sampling import Grasp, all_grasps_are_known, firmly_held
 from tmkit.motion.regions.solids import outline, solids_of
 from tmkit.robots import Manipulator
@@ -181,6 +182,8 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Imp
         cause = f"no two opposite sides of '{object}' fit the hand '{manipulator.tip}'"
     if not (is_proved := all_grasps_are_known(scene, object, manipulator=manipulator)):
         cause = f"no grasp of '{object}' is known that fits the hand '{manipulator.tip}'"
+        if (fault := hull_fault(scene, object)) is not None:
+            cause = f"{cause}; {fault}"
     return Impossible(cause, is_proved=is_proved)
 
 

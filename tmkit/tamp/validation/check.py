@@ -30,6 +30,7 @@ from tmkit.graph import SceneGraph, task_facts
 from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
+from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
 from tmkit.motion import CollisionRules, CollisionWorld, RecheckStatus, carrying_constraints, path_fault, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
@@ -414,7 +415,7 @@ def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
 def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | None) -> Iterator[str]:
     """Yield what differs between a plan's scene and arms and the caller's; None of these is not compared."""
     if scene is not None:
-        yield from _frame_differences(plan.scene, scene)
+        yield from _frame_differences(plan.scene, with_shapes_of(scene, plan.scene))
     if robot is None:
         return
     arms = {arm.name: arm for arm in find_manipulators(robot, plan.scene if scene is None else scene)}
