@@ -14,20 +14,19 @@ makes fewer and closer pieces, in ten seconds to minutes.
 Whether a hull is right is a distance: the radius of the largest ball about a point of the hull that misses the mesh.
 Over the mouth of a cavity it is half the width of the mouth, so :data:`FINGER_ROOM` decides whether a finger fits.
 
-Invariants: the pieces contain every triangle of the mesh. No point of a piece, tried every few millimetres, lies outside
-the mesh by more than the error. Work is limited by counts, never by time, and computed without BLAS and LAPACK: the same
-mesh has the same pieces on every CPU. They are kept on the disk with loaded scenes.
+Invariants: the pieces contain every triangle of the mesh. No point of a piece, tried every few millimetres, lies
+outside the mesh by more than the error. Work is limited by counts, never by time, and computed without BLAS and LAPACK:
+the same mesh has the same pieces on every CPU. They are kept on the disk with loaded scenes.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations
-
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +34,7 @@ import numpy.typing as npt
 from tmkit._support.elementary import eigen, norms, product
 from tmkit.formats.convex_pieces import solid, windings
 from tmkit.formats.scene_cache import SceneCache, key_of
-from tmkit.graph import AttachedShape, Mesh, SceneGraph, Shape
+from tmkit.graph import AttachedShape, SceneGraph, Shape
 
 Array = npt.NDArray[np.float64]
 
@@ -68,6 +67,8 @@ _FRACTIONS = (0.5, 0.3, 0.7)
 """Cuts across an axis of the mesh, as fractions of the part's extent."""
 _FACES = 8
 """Planes of the largest flat faces of a part along which it is cut."""
+_LARGE_FACE = 0.05
+"""Fraction of a part's area above which a flat face is large."""
 _BALANCE = 0.05
 """Weight of the difference of the halves' volumes, which chooses between cuts that save the same volume."""
 _SAME_PLANE = 1e-5
@@ -257,7 +258,7 @@ def _halves(part: _Part) -> list[_Part]:
     """Return the parts on either side of the best plane; none of no volume."""
     points, ends = _outline(part)
     best: tuple[float, Array, float] | None = None
-    for normal, offset in _planes(part, points):
+    for normal, offset, balance in _planes(part, points):
         heights = product(points, normal) - offset
         first, last = heights[ends[:, 0]], heights[ends[:, 1]]
         is_crossed = (first > 0.0) != (last > 0.0)
@@ -268,7 +269,7 @@ def _halves(part: _Part) -> list[_Part]:
             for side in (heights >= -_ON_PLANE, heights <= _ON_PLANE)
         ]
         above, below = (0.0 if hull is None else hull.volume for hull in hulls)
-        badness = round((above + below + _BALANCE * abs(above - below)) / part.hull.volume, 9)
+        badness = round((above + below + balance * abs(above - below)) / part.hull.volume, 9)
         if best is None or badness < best[0]:
             best = badness, normal, offset
     if best is None:
@@ -291,35 +292,36 @@ def _outline(part: _Part) -> tuple[Array, npt.NDArray[np.int64]]:
     return points, np.stack([keys // len(points), keys % len(points)], axis=1)
 
 
-def _planes(part: _Part, points: Array) -> Iterator[tuple[Array, float]]:
-    """Yield normals (3,) and offsets of planes to cut a part along: across axes, and along its largest flat faces."""
-    offsets = points - points.mean(axis=0)
-    principal = eigen(product(offsets.T, offsets))[1].T
-    for axis, fractions in (
-        *((axis, _FRACTIONS) for axis in np.eye(3)),
-        *((axis, _FRACTIONS[:1]) for axis in principal),
-    ):
-        heights = product(points, axis)
-        low, high = float(heights.min()), float(heights.max())
-        yield from ((axis, low + fraction * (high - low)) for fraction in fractions)
+def _planes(part: _Part, points: Array) -> Iterator[tuple[Array, float, float]]:
+    """Yield normals (3,) and offsets of planes to cut a part along, and the weight of its balance.
+
+    Planes of large flat faces come first, as the floor of a box, whose weight is zero; then planes across axes.
+    """
     normals = _doubled_areas(part.triangles)
     areas = norms(normals)
+    total = float(np.sum(areas))
     largest = np.argsort(-np.round(areas, 15), kind="stable")[: 4 * _MAX_POINTS]
     areas, normals = areas[largest], normals[largest] / areas[largest, None]
     heights = np.einsum("ij,ij->i", normals, part.triangles[largest, 0])
-    keys = np.column_stack([np.round(100.0 * normals), np.round(heights / _SAME_PLANE)])
-    keys = keys.astype(np.int64) + 1000
+    keys = np.column_stack([np.round(100.0 * normals), np.round(heights / _SAME_PLANE)]).astype(np.int64) + 1000
     keys = ((keys[:, 0] * 2000 + keys[:, 1]) * 2000 + keys[:, 2]) * 2_000_000_000 + keys[:, 3]
     first, index = np.unique(keys, return_index=True, return_inverse=True)[1:]
     sums = np.bincount(index.ravel(), weights=areas)
-    margin, count = _LEAST_ERROR, 0
-    for k in first[np.argsort(-np.round(sums, 15), kind="stable")].tolist():
+    count = 0
+    for number in np.argsort(-np.round(sums, 15), kind="stable").tolist():
+        k = int(first[number])
         beyond = product(points, normals[k]) - heights[k]
-        if beyond.max() > margin and beyond.min() < -margin:
-            yield normals[k], float(heights[k])
+        if beyond.max() > _LEAST_ERROR and beyond.min() < -_LEAST_ERROR:
+            yield normals[k], float(heights[k]), 0.0 if sums[number] > _LARGE_FACE * total else _BALANCE
             count += 1
         if count == _FACES:
-            return
+            break
+    offsets = points - points.mean(axis=0)
+    axes = (*np.eye(3), *eigen(product(offsets.T, offsets))[1].T)
+    for axis, fractions in zip(axes, (*(_FRACTIONS,) * 3, *(_FRACTIONS[:1],) * 3), strict=True):
+        heights = product(points, axis)
+        low, high = float(heights.min()), float(heights.max())
+        yield from ((axis, low + fraction * (high - low), _BALANCE) for fraction in fractions)
 
 
 def _clip(triangles: Array, normal: Array, offset: float) -> Array:

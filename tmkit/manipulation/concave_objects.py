@@ -1,7 +1,7 @@
 """Concave meshes of a scene in convex pieces, for planning, checks and simulation.
 
-The convex hull of a mug has neither cavity nor handle, so a hand finds no wall to hold and nothing fits inside. Planning
-therefore replaces the meshes of objects, and of frames on which objects are placed, by convex pieces
+The convex hull of a mug has neither cavity nor handle, so a hand finds no wall to hold and nothing fits inside.
+Planning therefore replaces the meshes of objects, and of frames on which objects are placed, by convex pieces
 (:mod:`tmkit.formats.quick_pieces`). MoveIt and Drake leave that to the author of the model.
 
 Replaced is a mesh that collides, has no level of its own, and whose hull fills a recess into which a finger fits. Its

@@ -76,7 +76,7 @@ def planning_context(
 
 
 def with_pieces(problem: PlanningProblem) -> PlanningProblem:
-    """Return a problem whose scene has concave meshes in convex pieces (:func:`~tmkit.manipulation.with_convex_pieces`).
+    """Return a problem whose scene has its concave meshes in convex pieces.
 
     Args:
         problem: the problem.
