@@ -152,11 +152,22 @@ class _Part:
     hull: _Hull
 
     @classmethod
-    def of(cls, triangles: Array) -> _Part | None:
-        """Return the part of some triangles; None if it has no volume."""
+    def of(cls, triangles: Array, *, thickness: float = 0.0) -> _Part | None:
+        """Return the part of some triangles; None if it has no volume.
+
+        Args:
+            triangles: (n, 3, 3) corners [m].
+            thickness: thickness that flat parts get, as the floor of a cavity in a block, on the inside [m].
+        """
         if not len(triangles):
             return None
         hull = _Hull.of(_joined(triangles.reshape(-1, 3))[0])
+        if hull is None and thickness > 0.0:
+            normal = np.sum(_doubled_areas(triangles), axis=0)
+            if not (length := float(norms(normal))) > 0.0:
+                return None
+            below = triangles - thickness / length * normal
+            hull = _Hull.of(_joined(np.concatenate([triangles, below]).reshape(-1, 3))[0])
         return None if hull is None else cls(triangles, hull)
 
     def is_convex(self) -> bool:
@@ -226,7 +237,7 @@ def _cut_parts(parts: list[_Part], error: _Error, limit: int) -> tuple[list[_Hul
         elif len(pending) + len(done) + len(wrong) >= limit:
             wrong.append(part)
         else:
-            for half in _halves(part):
+            for half in _halves(part, 0.5 * error.bound):
                 add(half)
     return done, wrong
 
@@ -254,8 +265,8 @@ def _closed_parts(whole: _Part) -> list[_Part]:
     return [part for part in parts if part is not None]
 
 
-def _halves(part: _Part) -> list[_Part]:
-    """Return the parts on either side of the best plane; none of no volume."""
+def _halves(part: _Part, thickness: float) -> list[_Part]:
+    """Return the parts on either side of the best plane; flat ones get a thickness [m]."""
     points, ends = _outline(part)
     best: tuple[float, Array, float] | None = None
     for normal, offset, balance in _planes(part, points):
@@ -274,7 +285,8 @@ def _halves(part: _Part) -> list[_Part]:
             best = badness, normal, offset
     if best is None:
         return []
-    halves = (_Part.of(_clip(part.triangles, sign * best[1], sign * best[2])) for sign in (1.0, -1.0))
+    clipped = (_clip(part.triangles, sign * best[1], sign * best[2]) for sign in (1.0, -1.0))
+    halves = (_Part.of(triangles, thickness=thickness) for triangles in clipped)
     return [half for half in halves if half is not None]
 
 

@@ -88,7 +88,7 @@ def support_surfaces(scene: SceneGraph, support: str, *, q: ArrayLike | None) ->
 
 
 def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> SupportSurface:
-    """Return the area that a region's frame marks.
+    """Return the area that a region's frame marks: of several level tops the largest, as the floor of an open box.
 
     Args:
         scene: the scene.
@@ -100,7 +100,7 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
     """
     own = support_surfaces(scene, region, q=q)
     if own:
-        return own[0]
+        return max(own, key=lambda surface: round(surface.polygon.area, 9))
     up = scene.pose(region, relative_to=scene.root(region), q=q).inverse().rotate([0.0, 0.0, 1.0])
     marks = [mark for attached in scene.shapes(region) for mark in _tops(attached, region, up)]
     if not marks:
