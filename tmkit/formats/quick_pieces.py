@@ -450,4 +450,4 @@ def _simplified(triangles: Array, cell: float) -> Array:
     points, index = _joined(triangles.reshape(-1, 3), cell)
     index = index.reshape(-1, 3)
     is_kept = (index[:, 0] != index[:, 1]) & (index[:, 1] != index[:, 2]) & (index[:, 2] != index[:, 0])
-    return points[index[is_kept]]
+    return np.asarray(points[index[is_kept]])
