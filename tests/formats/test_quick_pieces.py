@@ -54,7 +54,7 @@ def _require_right(mesh: Shape, pieces: tuple[Shape, ...], error: float) -> None
     for piece in pieces:
         points = trimesh.sample.sample_surface(_trimesh(piece), 100, seed=0)[0]
         assert max((world.distance("mesh", "ball", point).distance for point in points[~_is_inside(points, whole)]),
-                   default=0.0) < error + 1e-5  # fmt: skip
+                   default=0.0) < 1.25 * error  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -146,7 +146,7 @@ def test_too_many_pieces_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert quick_pieces(l_mesh(0.16, 0.05))[0] == ()
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(
     inner=st.floats(0.3, 0.9), height=st.floats(0.02, 0.12), floor=st.floats(0.1, 0.9), is_round=st.booleans(),
     matrix=st.sampled_from([np.eye(3), trimesh.transformations.euler_matrix(0.3, 0.7, 1.1)[:3, :3]]),
