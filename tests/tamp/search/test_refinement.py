@@ -170,12 +170,12 @@ def test_skeletons_share_what_they_begin_with() -> None:
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, 1)}, table=0.4)
     tree = blocks_tree(scene, "(on a b)")
     first = refined([action("pick-up a table__0__0"), action("stack a b")], tree)
-    attempts = tree.root.expansions[action("pick-up a table__0__0")].attempts
+    attempts = tree.expansion(tree.root, action("pick-up a table__0__0")).attempts
     second = refined([action("pick-up a table__0__0"), action("stack a c")], tree)
     assert first.steps is not None
     assert second.steps is not None
     assert first.steps[0] is second.steps[0]
-    assert tree.root.expansions[action("pick-up a table__0__0")].attempts == attempts
+    assert tree.expansion(tree.root, action("pick-up a table__0__0")).attempts == attempts
 
 
 def test_what_is_found_does_not_depend_on_what_was_asked_before() -> None:
