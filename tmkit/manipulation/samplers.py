@@ -291,10 +291,7 @@ class Sampling:
         is_ours = sampler is sample_placements
         found = _asked(sampler, request, what, is_ours=is_ours)
         if is_ours:
-            yield from islice(found, _BEFORE_START)
-            if self.start is not None and self.start.parent(object) == support:
-                yield Placement(support, self.start.local_pose(object), "where it was at the start")
-            yield from found
+            yield from self._with_start(found, scene, object, support)
             return
         radii: dict[str, float] = {}
         carried = scene.subtree(object)
@@ -310,6 +307,17 @@ class Sampling:
             if far > radii[on] + _FAR:
                 raise _error(sampler, f"gives a placement {what} that is {far:.3g} m away from '{on}'")
             yield checked
+
+    def _with_start(
+        self, placements: Iterator[Placement], scene: SceneGraph, object: str, support: str
+    ) -> Iterator[Placement]:
+        """Yield placements, after the first of which comes the one where the object was at the start, on a surface."""
+        is_surface = "region" not in scene.classes(support)
+        has_start = is_surface and self.start is not None and self.start.parent(object) == support
+        for number, placement in enumerate(placements, 1):
+            yield placement
+            if number == _BEFORE_START and has_start and self.start is not None:
+                yield Placement(support, self.start.local_pose(object), "where it was at the start")
 
 
 _Request = TypeVar("_Request")
