@@ -52,9 +52,6 @@ _NEAREST = 0.34
 _SIDE_GAP = 0.002
 """Distance between objects side by side [m]."""
 
-_OVERHANGING = 0.53
-"""Distance from the middle of the table at which a flat object may reach beyond its edge [m]."""
-
 Point = tuple[float, float]
 
 
@@ -855,6 +852,16 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
     return Draft(scene, f"(and {' '.join(goal)})", "handover", ("panda", other), known, tuple(names))
 
 
+def is_on_table(scene: SceneGraph, object: str, pose: Pose) -> bool:
+    """Return whether the box around an object at world_from_object does not reach beyond the edge of the table."""
+    low, high = scene.shapes(object)[0].shape.bounds
+    corners = [[x, y, low[2]] for x in (low[0], high[0]) for y in (low[1], high[1])]
+    table = scene.pose("table", relative_to="world", q=scene.zero_configuration())
+    least, most = scene.shapes("table")[0].shape.bounds
+    points = table.inverse().apply(pose.apply(corners))[:, :2]
+    return bool(np.all(points >= least[:2]) and np.all(points <= most[:2]))
+
+
 def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
     """Draw tall, flat, heavy, light and round objects on a table, each wanted at another free place."""
     scene = draw_table(rng)
@@ -871,7 +878,8 @@ def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
         if kind == "round":
             scene = scene.set_shapes(name, [AttachedShape(Cylinder(box[0] / 2, box[2]))])
         reach_goals.append((name, with_yaw(*points[size + k], box[2] / 2, float(rng.uniform(-math.pi, math.pi)))))
-    if any(abs(pose.translation[1]) > _OVERHANGING for _, pose in reach_goals):
+    starts = [(name, scene.pose(name, relative_to="world", q=scene.zero_configuration())) for name, _ in reach_goals]
+    if not all(is_on_table(scene, name, pose) for name, pose in (*starts, *reach_goals)):
         raise RejectedError
     reach = Reach(scene, "panda")
     if any(reach.find_transfer(name, [pose]) is None for name, pose in reach_goals):
