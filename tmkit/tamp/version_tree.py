@@ -150,7 +150,7 @@ class Expansion:
         depends_on_way: whether a failure depends on where the arm was before, or may do so.
         is_exhausted: whether the candidates have come to an end.
         restarts: how often they have begun anew.
-        arrangement: number of the arrangement whose places come first; 0 for none.
+        arrangement: number of the arranged place that replaces those of the samplers; 0 for none.
     """
 
     def __init__(self, tree: VersionTree, node: SceneVersion, action: GroundAction, arrangement: int) -> None:
@@ -172,7 +172,7 @@ class Expansion:
 
     @property
     def suffix(self) -> str:
-        """The arrangement as part of a key; empty for none."""
+        """The arranged place as part of a key; empty for none."""
         return f" {self.arrangement}" if self.arrangement else ""
 
     def restart(self) -> None:
@@ -260,7 +260,7 @@ class VersionTree:
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction, int], Expansion] = {}
         self._arrangements: dict[tuple[str, str], int] = {}
-        self._arrangement_numbers = itertools.count(1)
+        self._arrangement_numbers: dict[tuple[str, str, Placement], int] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
     def try_first(self, known: Callable[[SceneVersion, GroundAction], Refinement | None]) -> None:
@@ -285,21 +285,14 @@ class VersionTree:
         Args:
             places: placements, by frame of the object and of the support.
         """
-        number = next(self._arrangement_numbers)
-        before, self._sampling = self._sampling.arranged, replace(self._sampling, arranged=places)
-        numbers = {}
-        for object, support in places:
-            key = pddl_name(object), pddl_name(support)
-            is_kept = before.get((object, support)) is places[object, support]
-            numbers[key] = self._arrangements[key] if is_kept else number
-        self._arrangements = numbers
-
-    def is_arranged(self, action: GroundAction) -> bool:
-        """Return whether an action puts an object at a place that :meth:`arrange` was given."""
-        return self._arrangement(action) > 0
+        self._sampling = replace(self._sampling, arranged=places)
+        known, self._arrangements = self._arrangement_numbers, {}
+        for (object, support), place in places.items():
+            number = known.setdefault((object, support, place), len(known) + 1)
+            self._arrangements[pddl_name(object), pddl_name(support)] = number
 
     def _arrangement(self, action: GroundAction) -> int:
-        """Return the number of the arrangement with the places of an action; 0 for none."""
+        """Return the number of the place that :meth:`arrange` gave to an action; 0 for none."""
         if not self._arrangements:
             return 0
         pairs = itertools.permutations(action.arguments, 2)

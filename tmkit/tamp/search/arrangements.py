@@ -136,10 +136,10 @@ class Arrangements:
     def reject(self, action: GroundAction) -> bool:
         """Avoid the arranged place to or from which an action moves an object; return whether there is one."""
         for arrangement in self._known.values():
-            if self._tree.is_arranged(action) and pddl_name(arrangement.region) in action.arguments:
-                named = (place for name, place in arrangement.places.items() if pddl_name(name) in action.arguments)
+            if pddl_name(arrangement.region) in action.arguments:
+                named = [place for name, place in arrangement.places.items() if pddl_name(name) in action.arguments]
                 self._failed.setdefault(arrangement.region, []).extend(named)
-                return True
+                return bool(named)
         return False
 
     def use(self, are_used: bool) -> None:

@@ -350,6 +350,7 @@ class VersionSearch:
             finish=self.context.finish(log.clock),
             start=node.version,
         )
+        self._arrangements.use(False)
         self._attempts_of_plans += outcome.attempts
         self._work += outcome.attempts
         if is_root:
