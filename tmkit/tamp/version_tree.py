@@ -167,8 +167,9 @@ class Expansion:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether every candidate failed for good: no state allows the action."""
-        return self.is_exhausted and not self.children and all(record.failure.is_final for record in self.failures)
+        """Whether every candidate failed for good: no state allows the action. One arranged place proves nothing."""
+        is_tried = self.is_exhausted and not self.arrangement
+        return is_tried and not self.children and all(record.failure.is_final for record in self.failures)
 
     @property
     def suffix(self) -> str:

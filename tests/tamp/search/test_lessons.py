@@ -13,6 +13,7 @@ from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.manipulation import MotionBudget
 from tmkit.manipulation.actions.pick_place import arm_motions
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock
+from tmkit.manipulation.placements.sampling import Placement
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction
 from tmkit.plans import FailureKind, MotionFailure
@@ -229,3 +230,23 @@ def test_a_region_for_one_object_has_to_be_left_by_the_one_that_is_there() -> No
     assert plan is not None
     actions = [str(learner.guide.actions[number]) for number in plan]
     assert actions.index("(pick pot stove)") < actions.index("(place b0 stove)")
+
+
+def test_one_arranged_place_proves_nothing() -> None:
+    """An arranged place replaces all others, so its failure is no proof; without it, the others come back."""
+    learner = Learner(kitchen(1), "(on b0 stove)", domain="kitchen", robot=load_manipulator(ROBOT))
+    held, place = learner.after("pick b0 floor"), action("place b0 stove")
+    free = learner.tree.expansion(held, place)
+    learner.tree.arrange({("b0", "stove"): Placement("stove", Pose([0.0, 0.0, 5.0]), "far above")})
+    outcome = learner.refine("pick b0 floor", "place b0 stove")
+    arranged = learner.tree.expansion(held, place)
+    assert arranged is not free
+    assert arranged.is_exhausted
+    assert not arranged.is_impossible
+    assert outcome.steps is None
+    assert outcome.impossible is None
+    assert outcome.cause is not None
+    assert not outcome.cause.is_proved
+    learner.tree.arrange({})
+    assert learner.tree.expansion(held, place) is free
+    assert learner.refine("pick b0 floor", "place b0 stove").steps is not None

@@ -295,6 +295,7 @@ class _Descent:
         proved = () if self.tree.carriers else (FailureKind.OUT_OF_REACH,)  # from where a mobile base stands
         is_proved = (
             bool(records)
+            and not level.expansion.arrangement
             and not level.expansion.children
             and all(record.failure.is_final or record.failure.kind in proved for record in records)
         )
