@@ -25,7 +25,7 @@ from tmkit.world import (
     TransformStamped,
     Vector3,
     play_bag,
-)  # fmt: skip
+)
 
 
 def message(pose: tk.Pose, frame: str, stamp: Time) -> TransformStamped:

@@ -82,9 +82,11 @@ def main() -> None:
     world = LiveScene(tk.SceneGraph().add_frame("camera", "world", pose=tk.Pose.from_matrix(matrix)))
     blocks = [PlaneSegmentation("parts", "camera"), TableRecognition("tables", "camera")]
     runner = BlockRunner(world, blocks, triggers={"parts": OnChange(), "tables": After("parts")})
-    world.update(lambda scene: scene.add_frame(
-        "cloud", "camera", classes=["cloud"], shapes=[tk.PointCloud(points, radius=0.004)]
-    ))  # fmt: skip
+    world.update(
+        lambda scene: scene.add_frame(
+            "cloud", "camera", classes=["cloud"], shapes=[tk.PointCloud(points, radius=0.004)]
+        )
+    )
     scene = runner.poll()
     for error in runner.errors:
         raise error

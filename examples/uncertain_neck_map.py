@@ -82,9 +82,14 @@ def driven(scene: tk.SceneGraph, *, seed: int, size: float = 1.0) -> tuple[tk.Sc
 
 
 def look(
-    scene: tk.SceneGraph, true: tk.SceneGraph, target: str, reference: str, noise: Array, stop: int,
+    scene: tk.SceneGraph,
+    true: tk.SceneGraph,
+    target: str,
+    reference: str,
+    noise: Array,
+    stop: int,
     random: np.random.Generator,
-) -> tk.SceneGraph:  # fmt: skip
+) -> tk.SceneGraph:
     """Return the scene with one observation of the true one."""
     pose = true.pose(target, relative_to=reference) @ drawn(noise, random)
     return add_observation(scene, target, pose, relative_to=reference, covariance=noise, stamp=float(stop))

@@ -42,9 +42,10 @@ def test_every_argument_of_a_public_name_is_documented() -> None:
         found = [(line.partition(":")[0].partition(".")[0], line) for line in undocumented_arguments(text, options)]
         own = commands(text, options)
         missing += [
-            f"{module}: {line}" for name, line in found
+            f"{module}: {line}"
+            for name, line in found
             if name in own or ((module, name) in names and not _is_inherited(names[module, name], line))
-        ]  # fmt: skip
+        ]
     assert missing == []
     assert len(names) > 500
 

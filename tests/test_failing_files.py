@@ -32,15 +32,17 @@ COMMANDS = {
     "check": Command(("check", "plan.json"), (), 2),
     "simulate": Command(
         ("simulate", "plan.json", "--report", "r.json", "--picture", "p.png", "--record", "f.gif"),
-        ("r.json", "p.png", "f.gif"), 1,
+        ("r.json", "p.png", "f.gif"),
+        1,
     ),
     "convert": Command(("scene", "convert", "ball.urdf", "-o", "c.robray"), ("c.robray",), 6),
     "dump": Command(("scene", "dump", "table.json", "ball.urdf", "--log-file", "l.txt"), (), 2),
     "robot": Command(
         ("robot", "check", "table.json", "--samples", "20", "--base", "panda_link0", "--write-srdf", "r.srdf"),
-        ("r.srdf",), 2,
+        ("r.srdf",),
+        2,
     ),
-}  # fmt: skip
+}
 BALL = """<robot name="ball"><link name="ball">
 <visual><geometry><mesh filename="ball.obj"/></geometry></visual>
 <collision><geometry><sphere radius="0.5"/></geometry></collision></link></robot>"""

@@ -142,14 +142,36 @@ def test_only_the_other_project_is_blamed(beside_the_other: Path) -> None:
 
 
 HEAVY = [
-    "PIL", "antlr4", "collada", "gtsam", "imageio", "lark", "lxml", "matplotlib", "msgspec", "ompl", "pddlpy",
-    "pybullet", "pyrsistent", "rosbags", "scipy", "shapely", "trimesh", "viser", "z3",
-]  # fmt: skip
+    "PIL",
+    "antlr4",
+    "collada",
+    "gtsam",
+    "imageio",
+    "lark",
+    "lxml",
+    "matplotlib",
+    "msgspec",
+    "ompl",
+    "pddlpy",
+    "pybullet",
+    "pyrsistent",
+    "rosbags",
+    "scipy",
+    "shapely",
+    "trimesh",
+    "viser",
+    "z3",
+]
 SELDOM = [
-    "tmkit.formats.json.scene", "tmkit.formats.srdf.values", "tmkit.manipulation.swept_volume",
-    "tmkit.motion.reachable_region", "tmkit.robots.infer_arm", "tmkit.robots.srdf_arms", "tmkit.simulation",
+    "tmkit.formats.json.scene",
+    "tmkit.formats.srdf.values",
+    "tmkit.manipulation.swept_volume",
+    "tmkit.motion.reachable_region",
+    "tmkit.robots.infer_arm",
+    "tmkit.robots.srdf_arms",
+    "tmkit.simulation",
     "tmkit.tamp.validation.check",
-]  # fmt: skip
+]
 HELP = """
 from tmkit.cli import main
 sys.argv = ["tmkit", "--help"]

@@ -97,8 +97,12 @@ def test_however_planning_ends_nothing_is_half_done(tmp_path: Path, number: sign
     command = [*TMKIT, "plan", "panda_table", "blocks4", "-o", "plan.json"]
     process = Process(
         [*command, "--goal", HARD, "--workers", str(count), "--time-limit", "3600"],
-        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         started = searching(process, tmp_path, count)
     finally:

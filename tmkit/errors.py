@@ -17,14 +17,46 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 __all__ = [
-    "ArgumentError", "BlockError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError",
-    "CostError", "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "ListenerError",
-    "LogDamageError", "MergeConflictError", "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError",
-    "OutputError", "PickledStateError", "PlanFileError", "RobotError", "SamplerError", "SceneError",
-    "SemanticsMismatchError", "ServiceError", "ShapeError", "SimulationError", "StampError", "StoreDamageError",
-    "StoreError", "TaskError", "TaskPlannerError", "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError",
-    "install_command", "nearest_name",
-]  # fmt: skip
+    "ArgumentError",
+    "BlockError",
+    "CapacityError",
+    "CollisionError",
+    "ConcurrentWriteError",
+    "ConfigurationError",
+    "CostError",
+    "CycleError",
+    "DisconnectedError",
+    "DuplicateNameError",
+    "FileFormatError",
+    "ListenerError",
+    "LogDamageError",
+    "MergeConflictError",
+    "MeshError",
+    "MissingExtraError",
+    "MissingFileError",
+    "NumberOverflowError",
+    "OutputError",
+    "PickledStateError",
+    "PlanFileError",
+    "RobotError",
+    "SamplerError",
+    "SceneError",
+    "SemanticsMismatchError",
+    "ServiceError",
+    "ShapeError",
+    "SimulationError",
+    "StampError",
+    "StoreDamageError",
+    "StoreError",
+    "TaskError",
+    "TaskPlannerError",
+    "TimeLimitError",
+    "TmkitError",
+    "UnknownNameError",
+    "WorkerError",
+    "install_command",
+    "nearest_name",
+]
 
 _LONGEST_NAME = 200  # characters that are compared
 _LONGEST_REASON = 600  # characters of a reason that are shown; a file may hold a name of a megabyte
@@ -182,9 +214,15 @@ class FileFormatError(TmkitError, ValueError):
 
     @classmethod
     def at(
-        cls, path: object, reason: str, *, line: int | None = None, column: int | None = None,
-        source_line: str | None = None, **data: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        path: object,
+        reason: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        source_line: str | None = None,
+        **data: Any,
+    ) -> Self:
         """Build the error ``path:line:column: reason``, with the line and a caret under the column when given.
 
         Of a long line only what is around the column is shown, and a long reason is cut in its middle. Characters that

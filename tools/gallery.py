@@ -34,7 +34,7 @@ from tmkit.simulation import (
     record_plan,
     render,
     write_picture,
-)  # fmt: skip
+)
 from tmkit.visualization import Viewer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,17 +58,20 @@ def planned(*scenes: str, **options: object) -> tk.Plan:
 # By name: the plan, and the planned seconds in a second of its film.
 FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
     "blocks": (lambda: planned("panda_table", "blocks3", domain="blocks", goal=TOWER), 4.0),
-    "ceiling": (
-        lambda: planned("panda_ceiling", "ceiling3", domain="blocks", goal=problem("blocks", "ceiling3")), 8.0,
-    ),
+    "ceiling": (lambda: planned("panda_ceiling", "ceiling3", domain="blocks", goal=problem("blocks", "ceiling3")), 8.0),
     "blocks_uncertain": (
-        lambda: planned("panda_alone", "unsure_blocks", domain="blocks_uncertain", goal="(surely-on a b)"), 2.0,
+        lambda: planned("panda_alone", "unsure_blocks", domain="blocks_uncertain", goal="(surely-on a b)"),
+        2.0,
     ),
     "kitchen": (
         lambda: planned(
-            "iiwa_kitchen", "kitchen_blocks4", domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))",
+            "iiwa_kitchen",
+            "kitchen_blocks4",
+            domain="kitchen",
+            goal="(and (cooked b0) (cooked b1) (athome))",
             robot="iiwa_flange",
-        ), 9.0,
+        ),
+        9.0,
     ),
     "hanoi": (lambda: planned("panda_table", "hanoi3", domain="hanoi", goal=problem("hanoi", "hanoi3")), 14.0),
     "sorting": (lambda: planned("panda_table", "sort8", domain="sorting", goal=problem("sorting", "sort8")), 16.0),
@@ -79,18 +82,23 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
     "pour": (lambda: planned("panda_table", "tea", domain="pour", goal="(and (filled bowl) (on cup table))"), 5.0),
     "mobile_manipulation": (
         lambda: planned(
-            "mobile_panda", "three_tables", domain="mobile_manipulation", goal="(on b south)",
+            "mobile_panda",
+            "three_tables",
+            domain="mobile_manipulation",
+            goal="(on b south)",
             robot=("panda", "panda_base"),
-        ), 6.0,
+        ),
+        6.0,
     ),
     "push": (lambda: planned("panda_push", domain="push", goal="(on plate rack)", seed=0), 5.0),
     "handover": (
         lambda: planned(
             "baxter_trays", domain="handover", goal=problem("handover", "across"), robot=("baxter", "baxter_left")
-        ), 3.0,
+        ),
+        3.0,
     ),
     "drawer": (lambda: planned("panda_drawer", domain="drawer", goal=problem("drawer", "empty"), robot="panda"), 3.0),
-}  # fmt: skip
+}
 
 
 def film(name: str) -> None:
@@ -275,9 +283,21 @@ def viewer() -> None:
 STILLS = {
     one.__name__: one
     for one in (
-        drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, tutorials, viewer, sheet,
+        drawer,
+        handover,
+        kitchen,
+        classic,
+        robots,
+        samplers,
+        failures,
+        swept,
+        reach,
+        hero,
+        tutorials,
+        viewer,
+        sheet,
     )
-}  # fmt: skip
+}
 
 
 def main() -> None:

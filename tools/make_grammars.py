@@ -17,12 +17,20 @@ from tmkit.lsp.text_index import LANGUAGES
 
 FOLDER = Path(__file__).parents[1] / "editors" / "syntaxes"
 SCOPES = {
-    Comment.Single: "comment.line", Comment.Multiline: "comment.block", String: "string.quoted.double",
-    Number: "constant.numeric", Keyword: "keyword.control", Keyword.Constant: "constant.language",
-    Keyword.Type: "storage.type.unit", Name: "entity.name", Name.Attribute: "keyword.other",
-    Name.Builtin: "support.class", Name.Variable: "variable.parameter", Operator: "keyword.operator",
+    Comment.Single: "comment.line",
+    Comment.Multiline: "comment.block",
+    String: "string.quoted.double",
+    Number: "constant.numeric",
+    Keyword: "keyword.control",
+    Keyword.Constant: "constant.language",
+    Keyword.Type: "storage.type.unit",
+    Name: "entity.name",
+    Name.Attribute: "keyword.other",
+    Name.Builtin: "support.class",
+    Name.Variable: "variable.parameter",
+    Operator: "keyword.operator",
     Punctuation: "punctuation",
-}  # fmt: skip
+}
 
 
 def _pddl_rules() -> list[tuple[Any, _TokenType]]:

@@ -59,14 +59,23 @@ def glb(parts: list[tuple[np.ndarray, np.ndarray, int]]) -> bytes:
         looks = {"baseColorFactor": [*(round(v, 5) for v in light), 1.0], "metallicFactor": 0, "roughnessFactor": 0.5}
         materials.append({"pbrMetallicRoughness": looks})
         primitives.append(
-            {"attributes": {"POSITION": len(accessors) - 2}, "indices": len(accessors) - 1,
-             "material": len(materials) - 1}
-        )  # fmt: skip
+            {
+                "attributes": {"POSITION": len(accessors) - 2},
+                "indices": len(accessors) - 1,
+                "material": len(materials) - 1,
+            }
+        )
     document = {
         "asset": {"version": "2.0", "generator": "tools/reduce_panda_meshes.py, from franka_description (Apache 2.0)"},
-        "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}], "meshes": [{"primitives": primitives}],
-        "materials": materials, "accessors": accessors, "bufferViews": views, "buffers": [{"byteLength": len(binary)}],
-    }  # fmt: skip
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": primitives}],
+        "materials": materials,
+        "accessors": accessors,
+        "bufferViews": views,
+        "buffers": [{"byteLength": len(binary)}],
+    }
     text = json.dumps(document, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(binary), b"BIN\0") + binary

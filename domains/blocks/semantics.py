@@ -13,8 +13,13 @@ from __future__ import annotations
 from tmkit.tamp import parts
 
 WORDS = {
-    "item": "block", "region": "location", "on": "ontable", "stacked": "on", "free": "clear", "pick": "pick-up",
+    "item": "block",
+    "region": "location",
+    "on": "ontable",
+    "stacked": "on",
+    "free": "clear",
+    "pick": "pick-up",
     "place": "put-down",
-}  # fmt: skip
+}
 
 Semantics = parts.compose_domain("blocks", [parts.Cells, parts.Stacking], words=WORDS).semantics

@@ -252,8 +252,13 @@ def _in_words(fact: Fact) -> str:
 
 
 WORDS = {
-    "item": "block", "region": "location", "on": "ontable", "stacked": "on", "free": "clear", "pick": "pick-up",
+    "item": "block",
+    "region": "location",
+    "on": "ontable",
+    "stacked": "on",
+    "free": "clear",
+    "pick": "pick-up",
     "place": "put-down",
-}  # fmt: skip
+}
 
 Semantics = parts.compose_domain("blocks-uncertain", [Uncertain], words=WORDS).semantics

@@ -25,24 +25,51 @@ BOX = tk.Box([0.1, 0.1, 0.1])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SCENE.add_frame("a", "world", pose=[1, 0, 0]), "'pose' must be a Pose, not a list ([1, 0, 0]); write tk.Pose([1, 0, 0])"),
-        (lambda: SCENE.add_frame("a", "world", pose=np.eye(4)), "'pose' must be a Pose, not a ndarray; write tk.Pose.from_matrix(...)"),
+        (
+            lambda: SCENE.add_frame("a", "world", pose=[1, 0, 0]),
+            "'pose' must be a Pose, not a list ([1, 0, 0]); write tk.Pose([1, 0, 0])",
+        ),
+        (
+            lambda: SCENE.add_frame("a", "world", pose=np.eye(4)),
+            "'pose' must be a Pose, not a ndarray; write tk.Pose.from_matrix(...)",
+        ),
         (lambda: SCENE.add_frame("a", "world", shapes=BOX), "write it in brackets: [shape]"),
-        (lambda: SCENE.add_frame("a", "world", shapes=[3]), "'shapes' must be a sequence of AttachedShape or Shape objects, not a list ([3])"),
-        (lambda: SCENE.set_classes("cup", "movable"), "'classes' must be a sequence of strings, not a str ('movable'); write ['movable']"),
+        (
+            lambda: SCENE.add_frame("a", "world", shapes=[3]),
+            "'shapes' must be a sequence of AttachedShape or Shape objects, not a list ([3])",
+        ),
+        (
+            lambda: SCENE.set_classes("cup", "movable"),
+            "'classes' must be a sequence of strings, not a str ('movable'); write ['movable']",
+        ),
         (lambda: SCENE.pose("cup", relative_to=3), "pose(): 'relative_to' must be a string or None, not an int (3)"),
-        (lambda: SCENE.pose("cup", "world"), "pose(): too many positional arguments; write pose(frame, relative_to=...)"),
+        (
+            lambda: SCENE.pose("cup", "world"),
+            "pose(): too many positional arguments; write pose(frame, relative_to=...)",
+        ),
         (lambda: SCENE.pose(target="cup", reference="world"), "write pose(frame, relative_to=...)"),
         (lambda: SCENE.gaussian_pose("cup", "world"), "write gaussian_pose(frame, relative_to=...)"),
         (lambda: SCENE.at().twist("cup", "world"), "write twist(frame, relative_to=...)"),
         (lambda: tk.SceneArrays(SCENE).pose("cup", "world"), "write pose(frame, relative_to=...)"),
         (lambda: SCENE.set_twist("cup", "world", np.zeros(6)), "write set_twist(frame, vector, relative_to_body=...)"),
-        (lambda: SCENE.pose("cup", relative_to="world", qq=[]), "got an unexpected keyword argument 'qq'; did you mean 'q'?"),
-        (lambda: tk.motion.inverse_kinematics(SCENE, "cup", target=tk.Pose()), "keyword argument 'target'; did you mean 'target_pose'?"),
-        (lambda: SCENE.reparent("cup"), "missing a required argument: 'parent'; the signature is reparent(frame, parent, *, "),
+        (
+            lambda: SCENE.pose("cup", relative_to="world", qq=[]),
+            "got an unexpected keyword argument 'qq'; did you mean 'q'?",
+        ),
+        (
+            lambda: tk.motion.inverse_kinematics(SCENE, "cup", target=tk.Pose()),
+            "keyword argument 'target'; did you mean 'target_pose'?",
+        ),
+        (
+            lambda: SCENE.reparent("cup"),
+            "missing a required argument: 'parent'; the signature is reparent(frame, parent, *, ",
+        ),
         (lambda: tk.Box(1, 2, 3), "Box(): too many positional arguments; the signature is Box(size)"),
         (lambda: tk.Revolute([0, 0, 1], lower="x"), "Revolute(): 'lower' must be a number, not a str ('x')"),
-        (lambda: tk.SceneArrays(SCENE, capacity="x"), "SceneArrays(): 'capacity' must be an integer or None, not a str ('x')"),
+        (
+            lambda: tk.SceneArrays(SCENE, capacity="x"),
+            "SceneArrays(): 'capacity' must be an integer or None, not a str ('x')",
+        ),
         (lambda: tk.SceneArrays(SCENE).set_shapes("cup", [None]), "'shapes' must be a sequence"),
         (lambda: tk.simulate(None), "'plan' must be a Plan, not None; planning found none; see result.explanation"),
         (lambda: tk.plan("panda_table", goal="(on a b)"), "load it first: tk.load_scene('panda_table')"),
@@ -52,16 +79,31 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: tk.save_plan(None, "plan.json"), "save_plan(): 'plan' must be a Plan, not None; planning found none"),
         (lambda: tk.validate_plan(tk.PlanningOptions()), "load a plan file with tk.load_plan"),
         (lambda: tk.plans.ObjectAt("a", [0, 0, 0], relative_to="table"), "not a list ([0, 0, 0]); write tk.Pose(...)"),
-        (lambda: tk.plan(SCENE, goal=[["on", "a", "b"]]), "'goal' must be PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene"),
-        (lambda: HINGED.configuration([0.1]), "'values' must be a mapping of strings to numbers, not a list ([0.1]); it is a configuration already: give it as q"),
-        (lambda: HINGED.configuration([0.1] * 2), "([0.1, 0.1]); write the joint's name for each number, as in {'cup': 0.1}"),
+        (
+            lambda: tk.plan(SCENE, goal=[["on", "a", "b"]]),
+            "'goal' must be PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene",
+        ),
+        (
+            lambda: HINGED.configuration([0.1]),
+            "'values' must be a mapping of strings to numbers, not a list ([0.1]); it is a configuration already: give it as q",
+        ),
+        (
+            lambda: HINGED.configuration([0.1] * 2),
+            "([0.1, 0.1]); write the joint's name for each number, as in {'cup': 0.1}",
+        ),
         (lambda: HINGED.configuration("cup"), "'values' must be a mapping of strings to numbers, not a str ('cup')"),
         (lambda: SCENE.configuration([1.0]), "write the joint's name for each number"),
-        (lambda: SCENE.set_attributes("cup", ["a"]), "'attributes' must be a mapping of strings to values, not a list (['a'])"),
-        (lambda: SCENE.set_noise("cup", [1.0]), "'maps' must be a mapping of NoiseSource objects to arrays, not a list ([1.0])"),
+        (
+            lambda: SCENE.set_attributes("cup", ["a"]),
+            "'attributes' must be a mapping of strings to values, not a list (['a'])",
+        ),
+        (
+            lambda: SCENE.set_noise("cup", [1.0]),
+            "'maps' must be a mapping of NoiseSource objects to arrays, not a list ([1.0])",
+        ),
         (lambda: tk.load_manipulator(3), "'name' must be a str or a Path, not an int (3)"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_argument_is_named(call: Callable[[], object], message: str) -> None:
     """No C++ signature is shown; the error is a TypeError and a TmkitError, and survives pickling."""
     with pytest.raises(ArgumentError, match=re.escape(message)) as caught:

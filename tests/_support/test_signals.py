@@ -183,7 +183,11 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(parent: Path) ->
         assert not left.exists()
         assert (its_folder / "work" / "file").exists()
     assert {path.name for path in parent.iterdir()} == {
-        its_folder.name, "tmkit-of-somebody-else", "tmkit-link", "tmkit-file", "other",
-    }  # fmt: skip
+        its_folder.name,
+        "tmkit-of-somebody-else",
+        "tmkit-link",
+        "tmkit-file",
+        "other",
+    }
     living.communicate("")
     assert not its_folder.exists()

@@ -29,12 +29,18 @@ def test_planners_of_others_are_judged_by_their_plans(tmp_path: Path) -> None:
     entries = [entry for entry in batch.entries if entry.name == "swaps"][:1]
     others = ["support.other_planner:first_goal_only", "support.other_planner:through_the_table"]
     rows = run_arena(
-        {"swaps": Batch(tuple(entries), batch.options)}, tmp_path, planners=["tmkit", *others], seeds=2, simulate=False,
+        {"swaps": Batch(tuple(entries), batch.options)},
+        tmp_path,
+        planners=["tmkit", *others],
+        seeds=2,
+        simulate=False,
         workers=1,
-    )  # fmt: skip
+    )
     assert [(row.planner, row.runs, row.solved, row.invalid) for row in rows] == [
-        ("tmkit", 2, 2, 0), (others[0], 2, 1, 0), (others[1], 2, 0, 2),
-    ]  # fmt: skip
+        ("tmkit", 2, 2, 0),
+        (others[0], 2, 1, 0),
+        (others[1], 2, 0, 2),
+    ]
     assert rows[0].actions == 6
     assert rows[0].ends_well is None
     assert rows[2].seconds is None

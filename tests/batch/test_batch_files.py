@@ -29,8 +29,11 @@ def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(
     assert keys[0] == "tower[robots=panda,options.max_iterations=1,goal=(on a b)]/0"
     tasks = [job.entry.source.problem(job.seed) for job in batch.jobs()]
     assert [(task.goals[0], options.max_iterations, options.seed) for task, options in tasks[:4]] == [
-        ("(on a b)", 1, 0), ("(on a b)", 1, 1), ("(on a b)", 1, 2), ("(on b a)", 1, 0),
-    ]  # fmt: skip
+        ("(on a b)", 1, 0),
+        ("(on a b)", 1, 1),
+        ("(on a b)", 1, 2),
+        ("(on b a)", 1, 0),
+    ]
 
 
 def test_a_problem_file_is_the_base_of_an_entry(tmp_path: Path) -> None:

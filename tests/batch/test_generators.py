@@ -12,9 +12,15 @@ from tmkit.batch.generated_problems import GENERATORS
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError
 
 SMALL: dict[str, dict[str, int]] = {
-    "clutter": {"side": 3}, "cook": {"blocks": 1}, "handover": {"objects": 1}, "lying": {"cylinders": 1},
-    "scattered": {"objects": 5}, "shelf": {"blocks": 1}, "swaps": {"blocks": 2}, "towers": {"blocks": 3},
-}  # fmt: skip
+    "clutter": {"side": 3},
+    "cook": {"blocks": 1},
+    "handover": {"objects": 1},
+    "lying": {"cylinders": 1},
+    "scattered": {"objects": 5},
+    "shelf": {"blocks": 1},
+    "swaps": {"blocks": 2},
+    "towers": {"blocks": 3},
+}
 
 
 @pytest.mark.parametrize("name", sorted(GENERATORS))

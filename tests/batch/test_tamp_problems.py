@@ -33,8 +33,14 @@ def _written(path: Path, **goals: Any) -> Path:
         _placed(1.4, 0.1, 0.421, name="can", links=[[_box(0.025, 0.025, 0.08, z=0.08)]]),
     ]
     area = _placed(0, 0, 0.421, name="area", hull=[[-1.7, -0.2], [-1.3, -0.2], [-1.3, 0.2]])
-    task = {"table_names": ["east", "west"], "object_names": ["can"], "regions": [area], "goal_regions": {},
-            "goal_poses": {}, **goals}  # fmt: skip
+    task = {
+        "table_names": ["east", "west"],
+        "object_names": ["can"],
+        "regions": [area],
+        "goal_regions": {},
+        "goal_poses": {},
+        **goals,
+    }
     path.write_text(json.dumps({"bodies": bodies, "robots": [_placed(0, 0.2, 0.1)], "task": task}), encoding="utf-8")
     return path
 
@@ -45,9 +51,11 @@ def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> N
     file = _written(tmp_path / "carry.json", goal_regions={"can": region})
     (tmp_path / "batch.toml").write_text('[[problems]]\npddlstream = "carry.json"\noptions = {max_iterations = 4}\n')
     problem, options = load_batch(tmp_path / "batch.toml").entries[0].source.problem(0)
-    assert problem.goals == read_tamp_problem(file).goals == (("(on can west)",) if region == "west" else (
-        ObjectIn("can", "area"),
-    ))  # fmt: skip
+    assert (
+        problem.goals
+        == read_tamp_problem(file).goals
+        == (("(on can west)",) if region == "west" else (ObjectIn("can", "area"),))
+    )
     assert problem.scene.parent("can") == "east"
     np.testing.assert_allclose(problem.scene.pose("can", relative_to="world").translation, [1.4, 0.1, 0.501])
     plan = tk.plan(problem, options).plan

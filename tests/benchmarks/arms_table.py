@@ -63,15 +63,11 @@ def eight_objects(seed: int) -> tk.SceneGraph:
     for number, spot in enumerate(rng.permutation(spots)):
         x, y = spot + rng.uniform(-0.01, 0.01, 2)
         pose = Pose.from_rpy([x, y, 0.035], [0.0, 0.0, rng.uniform(-0.3, 0.3)])
-        scene = scene.add_frame(
-            f"b{number}", "mixed", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[brick]
-        )  # fmt: skip
+        scene = scene.add_frame(f"b{number}", "mixed", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[brick])
     return scene
 
 
-def planned(
-    scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, improve: int = 0
-) -> tuple[Plan, float]:  # fmt: skip
+def planned(scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, improve: int = 0) -> tuple[Plan, float]:
     """Return a plan by which each tray gets four objects, and the processor's seconds that it took."""
     q = scene.configuration({joint: value for arm in arms for joint, value in arm.ready.items()})
     near = {"baxter": "right_tray", "baxter_left": "left_tray"}
@@ -82,9 +78,17 @@ def planned(
         path.write_text(_PROBLEM.format(ways=ways, goal=goal), encoding="utf-8")
         began = time.process_time()
         result = tk.plan(
-            scene, q, domain=DOMAIN, goal=path, robot=arms, seed=seed, time_limit=1000.0, arms_at_once=len(arms) > 1,
-            cost="makespan", improve=improve,
-        )  # fmt: skip
+            scene,
+            q,
+            domain=DOMAIN,
+            goal=path,
+            robot=arms,
+            seed=seed,
+            time_limit=1000.0,
+            arms_at_once=len(arms) > 1,
+            cost="makespan",
+            improve=improve,
+        )
     assert result.plan is not None, result.explanation
     return result.plan, time.process_time() - began
 

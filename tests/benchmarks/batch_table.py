@@ -190,12 +190,16 @@ def memory(count: int = 5000) -> list[str]:
 def _workers(address: str, count: int) -> Iterator[None]:
     """Start workers, forked from one process, so that starting them takes little."""
     idle = {
-        "WORKER__PROFILE__ENABLED": "False", "ADMIN__TICK__INTERVAL": "10s", "ADMIN__SYSTEM_MONITOR__INTERVAL": "1m",
-    }  # fmt: skip
+        "WORKER__PROFILE__ENABLED": "False",
+        "ADMIN__TICK__INTERVAL": "10s",
+        "ADMIN__SYSTEM_MONITOR__INTERVAL": "1m",
+    }
     started = subprocess.Popen(
-        [sys.executable, "-c", _WORKERS, address, str(count)], start_new_session=True, stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", _WORKERS, address, str(count)],
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, **{f"DASK_DISTRIBUTED__{name}": value for name, value in idle.items()}},
-    )  # fmt: skip
+    )
     try:
         with Client(address, set_as_default=False) as client:
             client.wait_for_workers(count, timeout=600)

@@ -40,9 +40,11 @@ def product(p: tuple[float, ...], q: tuple[float, ...]) -> tuple[float, ...]:
     """Return the product of two quaternions x, y, z, w."""
     (a, b, c, d), (e, f, g, h) = p, q
     return (
-        d * e + a * h + b * g - c * f, d * f - a * g + b * h + c * e,
-        d * g + a * f - b * e + c * h, d * h - a * e - b * f - c * g,
-    )  # fmt: skip
+        d * e + a * h + b * g - c * f,
+        d * f - a * g + b * h + c * e,
+        d * g + a * f - b * e + c * h,
+        d * h - a * e - b * f - c * g,
+    )
 
 
 def turned(q: tuple[float, ...], v: tuple[float, ...]) -> tuple[float, ...]:

@@ -128,12 +128,10 @@ def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cut
     world, plain = query.world(0.001), query.world(0.0)
     results = benchmark(
         lambda: [
-            search_path(
-                world, ARM, start=query.start, goals=query.goal, seed=seed, shortcut_iterations=cuts
-            )
+            search_path(world, ARM, start=query.start, goals=query.goal, seed=seed, shortcut_iterations=cuts)
             for seed in range(20)
         ]
-    )  # fmt: skip
+    )
     assert all(result.status is PathStatus.SOLVED for result in results)
     assert all(recheck_path(plain, result.path, tool_frame=TIP).is_ok for result in results)
 
@@ -148,11 +146,9 @@ def test_constrained_query(benchmark: BenchmarkFixture, degrees: float) -> None:
 
     def searches(*constraints: PathConstraint) -> list[PathStatus]:
         return [
-            search_path(
-                world, ARM, start=query.start, goals=query.goal, seed=seed, constraints=constraints,
-            ).status
+            search_path(world, ARM, start=query.start, goals=query.goal, seed=seed, constraints=constraints).status
             for seed in range(20)
-        ]  # fmt: skip
+        ]
 
     ratio = process_time_of(lambda: searches(upright)) / process_time_of(searches)
     benchmark.extra_info["ratio_to_unconstrained"] = ratio

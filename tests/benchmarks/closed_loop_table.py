@@ -56,18 +56,22 @@ def around(x: float, y: float, z: float) -> tuple[Camera, ...]:
 
 
 PROBLEMS = {
-    "blocks": Problem(
-        ("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda", around(0.45, 0, 0.1)
-    ),
+    "blocks": Problem(("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda", around(0.45, 0, 0.1)),
     "kitchen": Problem(
-        ("iiwa_kitchen", "kitchen_blocks4"), "kitchen", "(and (cooked b0) (cooked b1))", "iiwa_flange",
+        ("iiwa_kitchen", "kitchen_blocks4"),
+        "kitchen",
+        "(and (cooked b0) (cooked b1))",
+        "iiwa_flange",
         around(0.0, 0.0, 0.5),
     ),
     "drawer": Problem(
-        ("panda_drawer",), "drawer", tk.data_path("domains/drawer") / "problems" / "empty.pddl", "panda",
+        ("panda_drawer",),
+        "drawer",
+        tk.data_path("domains/drawer") / "problems" / "empty.pddl",
+        "panda",
         around(0.45, 0, 0.4),
     ),
-}  # fmt: skip
+}
 
 
 class Disturbed(SimulatedExecutor):
@@ -335,9 +339,7 @@ def table(title: str, seeds: range, is_hard: bool, pictures: Path | None) -> str
         right += run.is_right
         wrong += run.status == ClosedLoopStatus.REACHED.value and not run.is_right
         is_right = "yes" if run.is_right else "**no**"
-        cells = (
-            seed, run.problem, run.happened, run.status, run.told[:90], is_right, run.plans, f"{run.seconds:.1f}"
-        )  # fmt: skip
+        cells = (seed, run.problem, run.happened, run.status, run.told[:90], is_right, run.plans, f"{run.seconds:.1f}")
         rows.append(f"| {' | '.join(map(str, cells))} |")
         print(rows[-1], flush=True)
     summary = f"Seeds {seeds[0]} to {seeds[-1]}: {right} of {len(rows)} right, {wrong} claimed success wrongly."

@@ -16,8 +16,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support import consistency_runs as runs
 
-NUMBERS = {"bearing": 2, "range": 1, "position": 3, "position of a point": 3, "unknown orientation": 3,
-           "unknown yaw": 5, "unknown position": 3}  # fmt: skip
+NUMBERS = {
+    "bearing": 2,
+    "range": 1,
+    "position": 3,
+    "position of a point": 3,
+    "unknown orientation": 3,
+    "unknown yaw": 5,
+    "unknown position": 3,
+}
 
 
 def main() -> None:
@@ -42,8 +49,11 @@ def main() -> None:
                     innovations = np.mean([one.distances for one in outcomes]) / NUMBERS.get(kind, 6)
                     deviation = np.sqrt(np.mean([np.trace(one.estimate.covariance[3:, 3:]) for one in outcomes]) / 3.0)
                     cell = f"{kind:20} {prior:10} {updates:4} updates, {iterations:2} iterations"
-                    print(f"{cell}: NEES orientation {turn:.3f} pose {whole:.3f}, NIS {innovations:.3f}, "
-                          f"orientation {deviation:.4f} rad", flush=True)  # fmt: skip
+                    print(
+                        f"{cell}: NEES orientation {turn:.3f} pose {whole:.3f}, NIS {innovations:.3f}, "
+                        f"orientation {deviation:.4f} rad",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

@@ -81,9 +81,11 @@ def entries() -> list[Entry]:
     found += [
         Entry("rearrangement", problem, ("panda_table", f"rearrange_{scene}"), ("panda",), is_large)
         for problem, scene, is_large in (
-            ("behind", "behind", False), ("deep_swap", "behind", True), ("row", "row", True),
+            ("behind", "behind", False),
+            ("deep_swap", "behind", True),
+            ("row", "row", True),
         )
-    ]  # fmt: skip
+    ]
     found += [Entry("drawer", problem, ("panda_drawer",), ("panda",)) for problem in ("empty", "swap")]
     found.append(Entry("handover", "across", ("baxter_trays",), ("baxter", "baxter_left")))
     found.append(Entry("push", "rack", ("panda_push",), ("panda",)))
@@ -99,9 +101,7 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     scene = tk.load_scene(*entry.scenes)
     problem = tk.data_path(f"domains/{entry.domain}/problems/{entry.problem}.pddl")
     began = time.perf_counter()
-    result = tk.plan(
-        scene, domain=entry.domain, goal=problem, robot=entry.robots, seed=seed, time_limit=time_limit
-    )  # fmt: skip
+    result = tk.plan(scene, domain=entry.domain, goal=problem, robot=entry.robots, seed=seed, time_limit=time_limit)
     seconds, task_plans = time.perf_counter() - began, result.statistics.skeletons
     if result.plan is None:
         return Outcome(entry, seed, seconds, 0, task_plans, False, result.explanation)
@@ -147,13 +147,18 @@ def _line(entry: Entry, rows: list[Outcome]) -> list[str]:
     solved = [o for o in rows if o.actions]
     played = [o.report for o in rows if o.report is not None]
     cells = [
-        entry.domain, entry.problem, ", ".join(entry.robots), _range([o.actions for o in solved]),
-        _range([o.task_plans for o in solved]), f"{len(solved)} of {len(rows)}",
+        entry.domain,
+        entry.problem,
+        ", ".join(entry.robots),
+        _range([o.actions for o in solved]),
+        _range([o.task_plans for o in solved]),
+        f"{len(solved)} of {len(rows)}",
         f"{sum(o.is_checked for o in rows)} of {len(rows)}",
         f"{sum(report.is_successful for report in played)} of {len(played)}" if played else "",
-        _errors(played), _slips(played),
+        _errors(played),
+        _slips(played),
         f"{statistics.median(o.seconds for o in solved):.1f} s" if solved else "",
-    ]  # fmt: skip
+    ]
     return [f"| {' | '.join(cells)} |"]
 
 

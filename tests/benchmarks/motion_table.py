@@ -115,11 +115,14 @@ def collision_rows(effort: Effort) -> list[str]:
         ["pinocchio, all pairs", all_pairs / len(theirs[:200]), ""],
         ["another version: the world moved, and its first check", first / count, f"{first / plain:.2f} plain checks"],
         ["  of that, moving the world", moving / count, ""],
-        ["another version: later checks", later / count,
-         f"{later / plain:.2f} plain checks, {later / later_anew:.2f} of a world made anew"],
+        [
+            "another version: later checks",
+            later / count,
+            f"{later / plain:.2f} plain checks, {later / later_anew:.2f} of a world made anew",
+        ],
         ["a world made anew", anew / 100, f"{anew / 100 / check:.1f} plain checks"],
         ["pinocchio, structures rebuilt", rebuilt / 20, f"{rebuilt / 20 / check:.0f} plain checks"],
-    ]  # fmt: skip
+    ]
     return [
         f"A Panda, a table and ten blocks; {count} random configurations, of which {agree} are judged as by pinocchio",
         "testing all pairs. *Another version*: a block hangs off the hand.",
@@ -138,9 +141,15 @@ def kinematics_rows(effort: Effort) -> list[str]:
 
     def solve(target: Any, restarts: int) -> Any:
         return inverse_kinematics(
-            scene, TIP, target_pose=target, joints=ARM, q=middle, restarts=restarts, position_tolerance=0.001,
+            scene,
+            TIP,
+            target_pose=target,
+            joints=ARM,
+            q=middle,
+            restarts=restarts,
+            position_tolerance=0.001,
             rotation_tolerance=0.005,
-        )  # fmt: skip
+        )
 
     rows = []
     for restarts in (0, 25):
@@ -149,9 +158,14 @@ def kinematics_rows(effort: Effort) -> list[str]:
         solved = sum(run().status.name == "SOLVED" for run in runs)
         spread = sorted(times)
         rows.append(
-            [f"up to {restarts} restarts", f"{solved} of {len(targets)}", microseconds(statistics.fmean(times)),
-             microseconds(spread[len(spread) // 2]), microseconds(spread[int(0.95 * len(spread))])]
-        )  # fmt: skip
+            [
+                f"up to {restarts} restarts",
+                f"{solved} of {len(targets)}",
+                microseconds(statistics.fmean(times)),
+                microseconds(spread[len(spread) // 2]),
+                microseconds(spread[int(0.95 * len(spread))]),
+            ]
+        )
     return [
         f"{len(targets)} poses of the Panda's tip at random configurations, to 1 mm and 5 mrad, from the middle of the",
         "limits.",
@@ -174,10 +188,14 @@ class Runs:
         spread = sorted(self.seconds)
         count = len(spread)
         return [
-            query, name, f"{1e3 * statistics.median(spread):.2f}", f"{1e3 * spread[int(0.9 * (count - 1))]:.2f}",
-            f"{self.solved} of {count}", f"{self.valid} of {count}",
+            query,
+            name,
+            f"{1e3 * statistics.median(spread):.2f}",
+            f"{1e3 * spread[int(0.9 * (count - 1))]:.2f}",
+            f"{self.solved} of {count}",
+            f"{self.valid} of {count}",
             f"{statistics.median(self.lengths):.1f}" if self.lengths else "",
-        ]  # fmt: skip
+        ]
 
 
 def run_query(query: Query, solve: Callable[[int], Any], effort: Effort, repeats: int) -> Runs:
@@ -205,9 +223,16 @@ def query_rows(effort: Effort) -> list[str]:
 
         def ours(seed: int, cuts: int, proved: bool, query: Query = query, world: CollisionWorld = world) -> Any:
             found = search_path(
-                world, ARM, start=query.start, goals=query.goal, seed=seed, step=STEP, resolution=RESOLUTION,
-                shortcut_iterations=cuts, proved=proved,
-            )  # fmt: skip
+                world,
+                ARM,
+                start=query.start,
+                goals=query.goal,
+                seed=seed,
+                step=STEP,
+                resolution=RESOLUTION,
+                shortcut_iterations=cuts,
+                proved=proved,
+            )
             return found.path if found.status.name == "SOLVED" else None
 
         for name, cuts, proved in (

@@ -89,9 +89,15 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
             block = scene.local_pose(f"b{rng.integers(4)}").translation
             place = block + rng.uniform([-0.12, -0.12, -0.05], [0.12, 0.12, 0.1])
             ends += inverse_kinematics_solutions(
-                scene, arm.tool, target_pose=tk.Pose(place, [1.0, 0.0, 0.0, 0.0]), joints=arm.joints, q=ready, count=1,
-                world=CollisionWorld(scene), relative_to="floor",
-            ).configurations.tolist()  # fmt: skip
+                scene,
+                arm.tool,
+                target_pose=tk.Pose(place, [1.0, 0.0, 0.0, 0.0]),
+                joints=arm.joints,
+                q=ready,
+                count=1,
+                world=CollisionWorld(scene),
+                relative_to="floor",
+            ).configurations.tolist()
         start, goal = np.array(ends)
         if not CollisionWorld(scene).is_edge_free(start, goal):
             things = ["b0", "b1", "b2", "b3"]
@@ -164,11 +170,16 @@ def main() -> None:
                 continue
             first, new, second, longer, known, valid = np.transpose(rows)
             ratios.append([np.median(second) / np.median(first), np.median(second) / np.median(new)])
-            lines.append([
-                name, *(f"{np.median(column):.2f}" for column in (first, new, second)),
-                *(f"{ratio:.2f}" for ratio in ratios[-1]), f"{int(known.sum())} of {len(rows)}", f"{longer.mean():.2f}",
-                f"{int(valid.sum())} of {len(rows)}",
-            ])  # fmt: skip
+            lines.append(
+                [
+                    name,
+                    *(f"{np.median(column):.2f}" for column in (first, new, second)),
+                    *(f"{ratio:.2f}" for ratio in ratios[-1]),
+                    f"{int(known.sum())} of {len(rows)}",
+                    f"{longer.mean():.2f}",
+                    f"{int(valid.sum())} of {len(rows)}",
+                ]
+            )
             print(how, *lines[-1], sep=" | ", file=sys.stderr, flush=True)
         middle = [f"{ratio:.2f}" for ratio in np.median(ratios, axis=0)]
         lines.append(["*median of the sets*", "", "", "", *middle, "", "", ""])

@@ -210,10 +210,14 @@ def rows_of(name: str, runs: dict[str, Runs], count: int, peers: list[str]) -> I
             beside = runs[f"{peer}, simplified" if "simplified" in label else peer]
             ratios.append(" / ".join(f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True)))
         yield [
-            name, label, " / ".join(f"{value:.2f}" for value in times), "; ".join(ratios),
-            f"{len(one.seconds)} of {count}", f"{len(one.valid)} of {len(one.seconds)}",
+            name,
+            label,
+            " / ".join(f"{value:.2f}" for value in times),
+            "; ".join(ratios),
+            f"{len(one.seconds)} of {count}",
+            f"{len(one.valid)} of {len(one.seconds)}",
             "; ".join(f"{statistics.fmean(some):.2f}" for some in lengths if some),
-        ]  # fmt: skip
+        ]
 
 
 def main() -> None:

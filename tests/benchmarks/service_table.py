@@ -131,10 +131,12 @@ def lag(seconds: float, rate: float = 1000.0) -> dict[str, float]:
     serving.join()
     lags.sort()
     return {
-        "updates": count, "versions in the replica": len(lags), "median ms": round(1e3 * statistics.median(lags), 2),
+        "updates": count,
+        "versions in the replica": len(lags),
+        "median ms": round(1e3 * statistics.median(lags), 2),
         "p99 ms": round(1e3 * lags[int(0.99 * len(lags))], 2),
         "processor us of the replica for an update": round(1e6 * taken / count, 1),
-    }  # fmt: skip
+    }
 
 
 def write_stamps(address: str, count: int, rate: float) -> None:
@@ -176,10 +178,14 @@ def recovery(updates: int, batch: int, folder: Path) -> dict[str, float]:
         seconds, processor = time.perf_counter() - begun, time.process_time() - processor
         assert (live.live.scene.fingerprint, live.version) == (fingerprint, version)
     return {
-        "updates": updates, "in one version": batch, "log MB": round(log.stat().st_size / 1e6),
-        "processor us to write one": round(1e6 * written / updates, 1), "checking s": round(scanned, 2),
-        "recovery s": round(seconds, 2), "recovery processor s": round(processor, 2),
-    }  # fmt: skip
+        "updates": updates,
+        "in one version": batch,
+        "log MB": round(log.stat().st_size / 1e6),
+        "processor us to write one": round(1e6 * written / updates, 1),
+        "checking s": round(scanned, 2),
+        "recovery s": round(seconds, 2),
+        "recovery processor s": round(processor, 2),
+    }
 
 
 def free_address() -> str:

@@ -23,13 +23,39 @@ from tmkit.simulation import SimulationStatus
 from tmkit.tamp import PlanStatus
 
 AIMS = {
-    "regrasp": 1.0, "blocked": 2.0, "swap2": 1.0, "swap4": 2.0, "swap8": 5.0, "swap16": 15.0, "shelf1": 1.0,
-    "shelf3": 3.0, "shelf6": 5.0, "shelf_front": 3.0, "clutter9_3cm": 1.0, "clutter16_2cm": 1.0, "clutter25_2cm": 1.0,
-    "handover1_20cm": 2.0, "handover1_40cm": 2.0, "handover2_20cm": 4.0, "handover2_40cm": 4.0, "handover4_20cm": 8.0,
-    "handover4_40cm": 8.0, "towers15": 3.0, "towers20": 4.0, "towers25": 8.0, "lying6": 2.0, "cubby": 3.0,
-    "tetromino": 5.0, "mobile": 3.0, "cook12": 2.0, "cook16": 3.0, "cook20": 6.0, "sussman4_baxter": 2.0,
-    "sussman4_panda": 2.0, "sussman4_iiwa": 2.0,
-}  # fmt: skip
+    "regrasp": 1.0,
+    "blocked": 2.0,
+    "swap2": 1.0,
+    "swap4": 2.0,
+    "swap8": 5.0,
+    "swap16": 15.0,
+    "shelf1": 1.0,
+    "shelf3": 3.0,
+    "shelf6": 5.0,
+    "shelf_front": 3.0,
+    "clutter9_3cm": 1.0,
+    "clutter16_2cm": 1.0,
+    "clutter25_2cm": 1.0,
+    "handover1_20cm": 2.0,
+    "handover1_40cm": 2.0,
+    "handover2_20cm": 4.0,
+    "handover2_40cm": 4.0,
+    "handover4_20cm": 8.0,
+    "handover4_40cm": 8.0,
+    "towers15": 3.0,
+    "towers20": 4.0,
+    "towers25": 8.0,
+    "lying6": 2.0,
+    "cubby": 3.0,
+    "tetromino": 5.0,
+    "mobile": 3.0,
+    "cook12": 2.0,
+    "cook16": 3.0,
+    "cook20": 6.0,
+    "sussman4_baxter": 2.0,
+    "sussman4_panda": 2.0,
+    "sussman4_iiwa": 2.0,
+}
 WITHIN = 0.015  # metres by which an object may miss its place in the simulation
 TIME_LIMIT = 600.0  # of the clock, which a busy machine reaches soon
 
@@ -50,9 +76,14 @@ def run(name: str, seed: int, *, simulated: bool) -> Run:
     problem = PROBLEMS[name](seed)
     before = os.times()
     result = tk.plan(
-        problem.scene, domain=problem.domain, goal=problem.goal, robot=problem.robot, seed=seed,
-        time_limit=TIME_LIMIT, suggest=False,
-    )  # fmt: skip
+        problem.scene,
+        domain=problem.domain,
+        goal=problem.goal,
+        robot=problem.robot,
+        seed=seed,
+        time_limit=TIME_LIMIT,
+        suggest=False,
+    )
     after = os.times()
     seconds = sum(after[:4]) - sum(before[:4])
     if result.status is not PlanStatus.SOLVED or result.plan is None:

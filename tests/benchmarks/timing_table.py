@@ -27,9 +27,17 @@ from tmkit.plans.motion_timing import Piece, blend_run, plan_runs
 from tmkit.tamp import PlanResult
 
 HEAD = (
-    "problem", "actions", "segments / motions", "at rest", "before", "blended", "of at rest", "of before", "limits",
+    "problem",
+    "actions",
+    "segments / motions",
+    "at rest",
+    "before",
+    "blended",
+    "of at rest",
+    "of before",
+    "limits",
     "processor time",
-)  # fmt: skip
+)
 SHARP_TURN = 0.1  # radians at which arms stopped before
 
 PROBLEMS: dict[str, Callable[[], PlanResult]] = {

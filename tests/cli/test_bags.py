@@ -49,12 +49,14 @@ def same(a: SceneGraph, b: SceneGraph) -> bool:
     """Return whether what the bag has of two worlds is the same."""
     cups = [scene.stamped_poses("cup") for scene in (a, b)]
     return (
-        cups[0] is not None and cups[1] is not None and np.array_equal(cups[0].stamps, cups[1].stamps)
+        cups[0] is not None
+        and cups[1] is not None
+        and np.array_equal(cups[0].stamps, cups[1].stamps)
         and all(x.is_close(y) for x, y in zip(cups[0].poses, cups[1].poses, strict=True))
         and np.array_equal(joint_history(a, "elbow"), joint_history(b, "elbow"))
         and np.allclose(a.edge_covariance("cup"), b.edge_covariance("cup"))
         and a.local_pose("base").is_close(b.local_pose("base"))
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -108,12 +110,14 @@ def test_what_is_in_a_bag_is_listed(tmp_path: Path, run: Run) -> None:
     """Topics, types, counts and frames, for people and as JSON."""
     recorded(tmp_path / "run")
     assert run("info", "run") == (
-        0, "63 messages in 2.900 s from 1700000000.000 s\n"
+        0,
+        "63 messages in 2.900 s from 1700000000.000 s\n"
         "  /joint_states: 30 of sensor_msgs/msg/JointState\n"
         "  /poses/cup: 1 of geometry_msgs/msg/PoseWithCovarianceStamped of frame 'cup'\n"
         "  /tf: 31 of tf2_msgs/msg/TFMessage\n"
-        "  /tf_static: 1 of tf2_msgs/msg/TFMessage\n", "",
-    )  # fmt: skip
+        "  /tf_static: 1 of tf2_msgs/msg/TFMessage\n",
+        "",
+    )
     _, out, _ = run("info", "run", "--json")
     assert json.loads(out)["topics"][0].keys() == {"name", "type", "messages", "frame", "is_replayed"}
 

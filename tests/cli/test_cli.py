@@ -680,9 +680,22 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     goal = ("--goal", "(ontable a table__0__0)")
     assert run("plan", "panda_table", "blocks1", *goal, "-o", "alone.json", "--seed", "3", "--improve", "1").code == 0
     outcome = run(
-        "plan", "panda_table", "blocks1", *goal, "-o", "plan.json", "--seed", "3", "--workers", "2", "--improve", "1",
-        "--max-iterations", "8", "--json",
-    )  # fmt: skip
+        "plan",
+        "panda_table",
+        "blocks1",
+        *goal,
+        "-o",
+        "plan.json",
+        "--seed",
+        "3",
+        "--workers",
+        "2",
+        "--improve",
+        "1",
+        "--max-iterations",
+        "8",
+        "--json",
+    )
     assert outcome.code == 0, outcome
     assert (tmp_path / "plan.json").read_bytes() == (tmp_path / "alone.json").read_bytes()
     answer = json.loads(outcome.out)

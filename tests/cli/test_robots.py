@@ -81,8 +81,10 @@ def test_the_srdf_that_is_written_holds_the_arm(urdf: Path, tmp_path: Path) -> N
     assert (ready.name, ready.group) == ("ready", "arm")
     assert dict(ready.values) == {joint: (value,) for joint, value in arm.ready.items()}
     assert {frozenset((pair.link1, pair.link2)): pair.reason for pair in written.disabled} == {
-        frozenset(("base", "b")): "Adjacent", frozenset(("b", "c")): "Adjacent", frozenset(("base", "c")): "Never",
-    }  # fmt: skip
+        frozenset(("base", "b")): "Adjacent",
+        frozenset(("b", "c")): "Adjacent",
+        frozenset(("base", "c")): "Never",
+    }
 
 
 def test_an_arm_with_a_hand_is_valid_without_a_trial(tmp_path: Path) -> None:
@@ -94,13 +96,18 @@ def test_an_arm_with_a_hand_is_valid_without_a_trial(tmp_path: Path) -> None:
     written = read_srdf(tmp_path / "p.srdf")
     assert written.group_names == ("arm", "hand")
     assert [(state.name, state.group) for state in written.states] == [
-        ("ready", "arm"), ("open", "hand"), ("closed", "hand"),
-    ]  # fmt: skip
+        ("ready", "arm"),
+        ("open", "hand"),
+        ("closed", "hand"),
+    ]
     assert dict(written.states[1].values) == {"panda_finger_joint1": (0.04,)}
     (effector,) = written.end_effectors
     assert (effector.name, effector.parent_link, effector.group, effector.parent_group) == (
-        "gripper", "panda_hand", "hand", "arm",
-    )  # fmt: skip
+        "gripper",
+        "panda_hand",
+        "hand",
+        "arm",
+    )
     answer = json.loads(check("panda_alone", "--robot", "panda", "--no-trial", "--json").stdout)
     assert (answer["ok"], answer["missing"], answer["inferred"]) == (True, "", [])
 

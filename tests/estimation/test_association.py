@@ -14,9 +14,10 @@ from tmkit.estimation import associate
 _costs = st.integers(1, 4).flatmap(
     lambda columns: st.lists(
         st.lists(st.one_of(st.integers(0, 20).map(float), st.just(math.inf)), min_size=columns, max_size=columns),
-        min_size=1, max_size=4,
+        min_size=1,
+        max_size=4,
     )
-)  # fmt: skip
+)
 
 
 @given(_costs, st.sampled_from([5.0, 15.0, 1e6]))

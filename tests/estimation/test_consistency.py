@@ -31,8 +31,15 @@ FIX = np.diag([1e-4] * 3 + [runs.UNKNOWN] * 3)
 """Covariance of a position fix whose orientation is unknown."""
 MODEL = 1.1
 """Factor by which NEES may differ from 1 besides sampling: what is beyond first order."""
-DEGREES = {"unknown orientation": 3, "unknown position": 3, "unknown yaw": 5, "position": 3, "position of a point": 3,
-           "bearing": 2, "range": 1}  # fmt: skip
+DEGREES = {
+    "unknown orientation": 3,
+    "unknown position": 3,
+    "unknown yaw": 5,
+    "position": 3,
+    "position of a point": 3,
+    "bearing": 2,
+    "range": 1,
+}
 """Numbers of a measurement of which something is known; six of the others."""
 
 

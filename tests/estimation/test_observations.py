@@ -51,9 +51,14 @@ def observed(scene: SceneGraph, looks: Iterable[Look]) -> SceneGraph:
     """Return the version with observations."""
     for look in looks:
         scene = add_observation(
-            scene, look.frame, look.pose.mean, relative_to=look.relative_to, covariance=look.pose.covariance,
-            stamp=look.stamp, tags=look.tags,
-        )  # fmt: skip
+            scene,
+            look.frame,
+            look.pose.mean,
+            relative_to=look.relative_to,
+            covariance=look.pose.covariance,
+            stamp=look.stamp,
+            tags=look.tags,
+        )
     return scene
 
 

@@ -24,9 +24,7 @@ from tmkit.relations import PoseCoord, SemanticError, SemanticPose
 from tmkit.spatial import Pose
 
 SEEDS = st.integers(0, 2**32 - 1)
-POLICIES: list[ResolutionPolicy] = [
-    Latest(), Latest("newest"), MinCovariance(), Fused(), ByTag("x"), ByTag("y", "x"),
-]  # fmt: skip
+POLICIES: list[ResolutionPolicy] = [Latest(), Latest("newest"), MinCovariance(), Fused(), ByTag("x"), ByTag("y", "x")]
 
 
 def bodies_and_facts(
@@ -53,9 +51,11 @@ def bodies_and_facts(
         seen = place[b].inverse() @ place[a] @ Pose.exp(0.5 * root @ rng.normal(size=6))
         coord = PoseCoord(f"{{{a}}}|{body[a]}", f"{{{b}}}|{body[b]}", f"[{b}]")
         more = {
-            "covariance": root @ root.T + 1e-8 * np.eye(6), "tags": [t for t in "xy" if rng.random() < 0.5],
-            "stamp": None if rng.random() < 0.2 else float(rng.integers(0, 50)), "gate": 1 - 1e-12,
-        }  # fmt: skip
+            "covariance": root @ root.T + 1e-8 * np.eye(6),
+            "tags": [t for t in "xy" if rng.random() < 0.5],
+            "stamp": None if rng.random() < 0.2 else float(rng.integers(0, 50)),
+            "gate": 1 - 1e-12,
+        }
         facts.append((SemanticPose(coord, seen), more))
     return scene, body, facts
 

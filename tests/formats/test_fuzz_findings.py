@@ -57,13 +57,30 @@ LONG = "a" * 300
 @pytest.mark.parametrize(
     "uri",
     [
-        f"{LONG}.stl", f"{LONG}/x.stl", "x/" * 3000 + "x.stl", f"package://{LONG}/x.stl", f"package://tmkit/{LONG}.stl",
-        f"package://example{'-' * 300}robot{'.' * 300}data/x.stl", f"file://{LONG}.stl", f"file:///{LONG}.stl",
-        "package://tmkit/%00.stl", "file://%00.stl",
+        f"{LONG}.stl",
+        f"{LONG}/x.stl",
+        "x/" * 3000 + "x.stl",
+        f"package://{LONG}/x.stl",
+        f"package://tmkit/{LONG}.stl",
+        f"package://example{'-' * 300}robot{'.' * 300}data/x.stl",
+        f"file://{LONG}.stl",
+        f"file:///{LONG}.stl",
+        "package://tmkit/%00.stl",
+        "file://%00.stl",
     ],
-    ids=["long", "long-folder", "long-path", "package", "in-package", "like-a-distribution", "file", "file-from-root",
-         "nul", "file-nul"],
-)  # fmt: skip
+    ids=[
+        "long",
+        "long-folder",
+        "long-path",
+        "package",
+        "in-package",
+        "like-a-distribution",
+        "file",
+        "file-from-root",
+        "nul",
+        "file-nul",
+    ],
+)
 @pytest.mark.parametrize("form", ["robray", "include", "urdf"])
 def test_a_file_name_that_no_system_takes(tmp_path: Path, uri: str, form: str) -> None:
     """A name that is too long, or has a NUL in it, is one of a file that is not there."""
@@ -99,9 +116,12 @@ def test_a_long_name_of_the_users_own(tmp_path: Path) -> None:
 def test_a_mesh_of_a_long_source(tmp_path: Path) -> None:
     """A JSON scene whose mesh comes from a package or file of a name too long is refused with its path."""
     document = {
-        "allowed": [], "format": "tmkit-scene", "frames": [], "version": 1,
+        "allowed": [],
+        "format": "tmkit-scene",
+        "frames": [],
+        "version": 1,
         "shapes": {"x": {"kind": "mesh", "source": f"package://tmkit/{LONG}.stl"}},
-    }  # fmt: skip
+    }
     path = tmp_path / "scene.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(FileFormatError, match=r"scene\.json.*is not installed here"):

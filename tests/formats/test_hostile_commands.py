@@ -161,10 +161,8 @@ def test_the_limit_of_frames_counts_all_files(folder: Path) -> None:
         ("x.json", f'{{"format": "tmkit-scene", "version": {LONG!r}}}'.replace("'", '"')),
         ("x.srdf", f'<robot><group name="{LONG}"/><joint/><group/></robot>'),
     ],
-    ids=[
-        "link", "joint-type", "tag", "frame", "class", "include", "key", "format", "version", "group",
-    ],
-)  # fmt: skip
+    ids=["link", "joint-type", "tag", "frame", "class", "include", "key", "format", "version", "group"],
+)
 def test_names_of_a_megabyte(folder: Path, file: str, text: str) -> None:
     """A message about a name of a megabyte is short."""
     (folder / file).write_text(text, encoding="ascii")
@@ -255,9 +253,11 @@ def test_meshes_beyond_the_limits(folder: Path) -> None:
 def test_deep_nesting(folder: Path) -> None:
     """What is nested 100,000 deep is refused, in every format."""
     for name, text in {
-        "a.robray": "frame a { " * DEEP, "a.urdf": '<robot name="r">' + "<link>" * DEEP, "a.srdf": "<robot>" * DEEP,
+        "a.robray": "frame a { " * DEEP,
+        "a.urdf": '<robot name="r">' + "<link>" * DEEP,
+        "a.srdf": "<robot>" * DEEP,
         "a.json": "[" * DEEP,
-    }.items():  # fmt: skip
+    }.items():
         (folder / name).write_text(text, encoding="ascii")
         refused(run("scene", "dump", f"./{name}"), name)
     refused(mesh("x.dae", "<COLLADA>" * DEEP), "x.robray:1")

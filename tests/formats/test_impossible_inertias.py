@@ -104,8 +104,13 @@ def _usd(folder: Path, matrix: np.ndarray) -> Path:
 
 
 _FILES: dict[str, Callable[[Path, np.ndarray], Path]] = {
-    "urdf": _urdf, "turned urdf": _turned_urdf, "sdf": _sdf, "json": _json, "rsg": _rsg, "usd": _usd,
-}  # fmt: skip
+    "urdf": _urdf,
+    "turned urdf": _turned_urdf,
+    "sdf": _sdf,
+    "json": _json,
+    "rsg": _rsg,
+    "usd": _usd,
+}
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -53,8 +53,13 @@ def _require_right(mesh: Shape, pieces: tuple[Shape, ...], error: float) -> None
     assert np.max(np.min([_outside(surface, piece) for piece in pieces], axis=0)) < 1e-6
     for piece in pieces:
         points = trimesh.sample.sample_surface(_trimesh(piece), 100, seed=0)[0]
-        assert max((world.distance("mesh", "ball", point).distance for point in points[~_is_inside(points, whole)]),
-                   default=0.0) < 1.25 * error  # fmt: skip
+        assert (
+            max(
+                (world.distance("mesh", "ball", point).distance for point in points[~_is_inside(points, whole)]),
+                default=0.0,
+            )
+            < 1.25 * error
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -148,16 +153,20 @@ def test_too_many_pieces_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(deadline=None, max_examples=5)
 @given(
-    inner=st.floats(0.3, 0.9), height=st.floats(0.02, 0.12), floor=st.floats(0.1, 0.9), is_round=st.booleans(),
+    inner=st.floats(0.3, 0.9),
+    height=st.floats(0.02, 0.12),
+    floor=st.floats(0.1, 0.9),
+    is_round=st.booleans(),
     matrix=st.sampled_from([np.eye(3), trimesh.transformations.euler_matrix(0.3, 0.7, 1.1)[:3, :3]]),
-)  # fmt: skip
+)
 def test_pieces_of_vessels_are_right(
     inner: float, height: float, floor: float, is_round: bool, matrix: np.ndarray
 ) -> None:
     """Vessels of any proportions, straight or turned, have pieces that trimesh finds right."""
     outline = circle_outline if is_round else square_outline
-    made = tub_mesh(square_outline(0.1), outline(0.05 * inner * (1 if is_round else 2)), height=height,
-                    floor=floor * height)  # fmt: skip
+    made = tub_mesh(
+        square_outline(0.1), outline(0.05 * inner * (1 if is_round else 2)), height=height, floor=floor * height
+    )
     mesh = Mesh(np.asarray(made.vertices) @ matrix.T, made.faces)
     pieces, error = quick_pieces(mesh)
     assert 1 <= len(pieces) <= module.MAX_PIECES

@@ -443,12 +443,16 @@ def gltf() -> str:
     """Return a mesh whose vertices are in a file beside it."""
     return json.dumps(
         {
-            "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+            "asset": {"version": "2.0"},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"mesh": 0}],
             "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
             "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
-            "bufferViews": [{"buffer": 0, "byteLength": 36}], "buffers": [{"uri": "part.bin", "byteLength": 36}],
+            "bufferViews": [{"buffer": 0, "byteLength": 36}],
+            "buffers": [{"uri": "part.bin", "byteLength": 36}],
         }
-    )  # fmt: skip
+    )
 
 
 def robot_with(mesh: str) -> str:
@@ -464,16 +468,30 @@ def numbered(text: str) -> tuple[bytes, bytes]:
 INPUTS: dict[str, tuple[str, tuple[bytes, bytes], dict[str, str], tuple[str, ...]]] = {
     "mesh": ("cube.obj", (OBJ.encode(), OBJ.replace("v 1 0 0", "v 2 0 0").encode()), {}, ()),
     "material": ("cube.mtl", numbered(MTL), {}, ()),
-    "description": ("r.urdf", (URDF.format(mesh="cube.obj").encode(),
-                               URDF.format(mesh="cube.obj").replace("0 0 2", "0 2 0").encode()), {}, ()),
-    "buffer of a mesh": ("part.bin", (GLTF_BUFFER.tobytes(), (2 * GLTF_BUFFER).tobytes()),
-                         {"p.gltf": gltf(), "p.urdf": robot_with("p.gltf").replace('"r"', '"p"').replace(
-                             '"base"', '"p1"').replace('"hand"', '"p2"').replace('"j"', '"p3"')}, ("p.urdf",)),
+    "description": (
+        "r.urdf",
+        (URDF.format(mesh="cube.obj").encode(), URDF.format(mesh="cube.obj").replace("0 0 2", "0 2 0").encode()),
+        {},
+        (),
+    ),
+    "buffer of a mesh": (
+        "part.bin",
+        (GLTF_BUFFER.tobytes(), (2 * GLTF_BUFFER).tobytes()),
+        {
+            "p.gltf": gltf(),
+            "p.urdf": robot_with("p.gltf")
+            .replace('"r"', '"p"')
+            .replace('"base"', '"p1"')
+            .replace('"hand"', '"p2"')
+            .replace('"j"', '"p3"'),
+        },
+        ("p.urdf",),
+    ),
     "second file": ("b.xml", numbered(XML), {}, ("b.xml",)),
     "included SDF": ("part.sdf", numbered(PART), {"w.sdf": SDF}, ("w.sdf",)),
     "included robray": ("part.robray", numbered(ROBRAY), {"w.robray": 'include "part.robray"\n'}, ("w.robray",)),
     "layer of USD": ("layer.usda", numbered(LAYER), {"s.usda": USDA}, ("s.usda",)),
-}  # fmt: skip
+}
 """A file that changes, its two contents, other files, and those that are loaded after the robot."""
 
 

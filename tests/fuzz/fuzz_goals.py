@@ -39,14 +39,20 @@ def targets() -> list[Target]:
         Target("goals", "goal.json", _goals, [json.dumps(GOALS).encode()], tokens=TOKENS.split(), nestings=nestings),
         Target("start", "start.json", start, [b'{"panda_joint1": 0.5}'], tokens=TOKENS.split(), nestings=nestings),
         Target(
-            "shown", "goal.robray", lambda path: load_goal_scene(scene, path), [SHOWN],
+            "shown",
+            "goal.robray",
+            lambda path: load_goal_scene(scene, path),
+            [SHOWN],
             tokens=b"frame a b table world panda_hand parent translation quaternion geometry { } [ ] , ;".split(),
         ),
         Target(
-            "start-tmp", "start.tmp", start, [b"m panda_joint1 panda_joint2\np 0.1 -0.2\n"],
+            "start-tmp",
+            "start.tmp",
+            start,
+            [b"m panda_joint1 panda_joint2\np 0.1 -0.2\n"],
             tokens=b"m p a r # panda_joint1 panda_joint2 panda_finger_joint1 0 nan 1e999".split(),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _goals(path: Path) -> object:

@@ -18,10 +18,13 @@ def target() -> Target:
     )
     scene = scene.add_frame("b", "a", shapes=[AttachedShape(Mesh(corners, faces))])
     return Target(
-        "json", "main.json", load_scene, [json.dumps(scene_to_dict(scene), indent=1).encode()],
+        "json",
+        "main.json",
+        load_scene,
+        [json.dumps(scene_to_dict(scene), indent=1).encode()],
         tokens=b'{ } [ ] , : null true false NaN Infinity "" "a" "b" "world" "mesh" "box" "free" "mimic"'.split(),
         nestings=[(b"[", b"]"), (b'{"a":', b"}")],
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

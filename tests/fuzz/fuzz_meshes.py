@@ -56,13 +56,17 @@ def targets() -> list[Target]:
     outside = {"outside.mtl": b"newmtl m\nmap_Kd x.png\n", "outside.png": b"", "outside.bin": bytes(99)}
     return [
         Target(
-            suffix.removeprefix("."), f"m{suffix}", read_mesh, pool, tokens=WORDS.split(),
-            nestings=[(b"<node>", b"</node>"), (b"[", b"]"), (b'{"a":', b"}")], outside=outside,
+            suffix.removeprefix("."),
+            f"m{suffix}",
+            read_mesh,
+            pool,
+            tokens=WORDS.split(),
+            nestings=[(b"<node>", b"</node>"), (b"[", b"]"), (b'{"a":', b"}")],
+            outside=outside,
         )
-        for suffix, pool in pools.items() if suffix in MESH_SUFFIXES
-    ] + [
-        Target("gltf_scene", "x.gltf", load_scene, scenes, tokens=WORDS.split(), outside=outside, weight=2),
-    ]  # fmt: skip
+        for suffix, pool in pools.items()
+        if suffix in MESH_SUFFIXES
+    ] + [Target("gltf_scene", "x.gltf", load_scene, scenes, tokens=WORDS.split(), outside=outside, weight=2)]
 
 
 def _exported(mesh: object, kind: str, **options: str) -> bytes:

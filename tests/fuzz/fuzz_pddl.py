@@ -41,12 +41,34 @@ parcel thing dock hall letter robot-at parcel-at passage reachable distance |a| 
 """
 
 NESTINGS = [
-    (b"(", b")"), (b"(and ", b")"), (b"(not ", b")"), (b"(or (and) ", b")"), (b"(imply (and) ", b")"),
-    (b"(forall (?z) ", b")"), (b"(exists (?z - object) ", b")"), (b"(when (and) ", b")"), (b"(+ 1 ", b")"),
-    (b"(- ", b")"), (b"(either ", b")"), (b"(define (domain d) ", b")"), (b"(:action a ", b")"), (b"a", b""),
-    (b"?", b""), (b"-", b""), (b"- ", b""), (b"9", b""), (b"0.", b""), (b"a ", b""), (b"?a ", b""), (b"(p) ", b""),
-    (b"\n", b""), (b";", b""), (b"(:predicates (p))", b""), (b"t - ", b""), (b"a - t ", b""),
-]  # fmt: skip
+    (b"(", b")"),
+    (b"(and ", b")"),
+    (b"(not ", b")"),
+    (b"(or (and) ", b")"),
+    (b"(imply (and) ", b")"),
+    (b"(forall (?z) ", b")"),
+    (b"(exists (?z - object) ", b")"),
+    (b"(when (and) ", b")"),
+    (b"(+ 1 ", b")"),
+    (b"(- ", b")"),
+    (b"(either ", b")"),
+    (b"(define (domain d) ", b")"),
+    (b"(:action a ", b")"),
+    (b"a", b""),
+    (b"?", b""),
+    (b"-", b""),
+    (b"- ", b""),
+    (b"9", b""),
+    (b"0.", b""),
+    (b"a ", b""),
+    (b"?a ", b""),
+    (b"(p) ", b""),
+    (b"\n", b""),
+    (b";", b""),
+    (b"(:predicates (p))", b""),
+    (b"t - ", b""),
+    (b"a - t ", b""),
+]
 
 
 def _pool(part: str, *names: str) -> list[bytes]:

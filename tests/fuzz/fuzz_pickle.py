@@ -40,11 +40,42 @@ from tmkit.spatial import GaussianPose, Pose
 CORPUS = Path(__file__).parent / "corpus" / "pickle"
 
 _ODD: tuple[Any, ...] = (
-    None, True, 0, 1, -1, 3, 2**31, 2**63, 2**64, -(2**63), 0.5, 1e308, float("inf"), float("nan"), "", "world", "a",
-    "\ud800", "x" * 1000, b"a", (), [], {}, (None,), [0.0] * 3, (0, 0, 0, 1), np.zeros((0, 6)),
-    np.full((6, 6), np.nan), np.eye(6) * 1e308, Pose([1e308, 0, 0]), Pose.__new__(Pose),
-    SceneGraph.__new__(SceneGraph), object(), Pose, print,
-)  # fmt: skip
+    None,
+    True,
+    0,
+    1,
+    -1,
+    3,
+    2**31,
+    2**63,
+    2**64,
+    -(2**63),
+    0.5,
+    1e308,
+    float("inf"),
+    float("nan"),
+    "",
+    "world",
+    "a",
+    "\ud800",
+    "x" * 1000,
+    b"a",
+    (),
+    [],
+    {},
+    (None,),
+    [0.0] * 3,
+    (0, 0, 0, 1),
+    np.zeros((0, 6)),
+    np.full((6, 6), np.nan),
+    np.eye(6) * 1e308,
+    Pose([1e308, 0, 0]),
+    Pose.__new__(Pose),
+    SceneGraph.__new__(SceneGraph),
+    object(),
+    Pose,
+    print,
+)
 
 
 def values() -> dict[str, Any]:

@@ -96,17 +96,28 @@ def target() -> Target:
         [TREE, ARM, OTHER, classes],
         tokens=WORDS.encode().split(),
         nestings=[
-            (b"(", b")"), (b"-", b""), (b"- ", b""), (b"1+", b""), (b"2^", b""), (b"2 * ", b""), (b"frame a {", b"}"),
-            (b"[", b"]"), (b"geometry {", b"}"), (b"/*", b"*/"), (b"class c {", b"}"), (b"isa crimson;", b""),
-            (b"a", b""), (b"9", b""), (b"0.", b""), (b"\n", b""), (b"a-", b"a"), (b"frame f {}", b""),
+            (b"(", b")"),
+            (b"-", b""),
+            (b"- ", b""),
+            (b"1+", b""),
+            (b"2^", b""),
+            (b"2 * ", b""),
+            (b"frame a {", b"}"),
+            (b"[", b"]"),
+            (b"geometry {", b"}"),
+            (b"/*", b"*/"),
+            (b"class c {", b"}"),
+            (b"isa crimson;", b""),
+            (b"a", b""),
+            (b"9", b""),
+            (b"0.", b""),
+            (b"\n", b""),
+            (b"a-", b"a"),
+            (b"frame f {}", b""),
         ],
-        companions={
-            "other.robray": OTHER,
-            "tri.stl": STL,
-            "classes.robray": classes,
-        },
+        companions={"other.robray": OTHER, "tri.stl": STL, "classes.robray": classes},
         outside={"outside.robray": OTHER, "outside.stl": STL},
-    )  # fmt: skip
+    )
 
 
 def read(path: Path) -> object:

@@ -59,13 +59,24 @@ xmlns="urn:a" xmlns:xacro="x" <xacro:a/> nan inf 1,2
 def target() -> Target:
     """Return the reader of SRDF with a file about a small arm to begin with."""
     return Target(
-        "srdf", "main.srdf", read, [SEMANTICS], tokens=WORDS.split(), companions={"arm.urdf": ARM},
+        "srdf",
+        "main.srdf",
+        read,
+        [SEMANTICS],
+        tokens=WORDS.split(),
+        companions={"arm.urdf": ARM},
         nestings=[
-            (b"<group>", b"</group>"), (b'<group name="a">', b"</group>"), (b"<a ", b"/>"), (b"a", b""), (b"9", b""),
-            (b"<group_state>", b"</group_state>"), (b'<disable_collisions link1="base" link2="upper"/>', b""),
-            (b'<group name="all"/>', b""), (b"\n", b""),
+            (b"<group>", b"</group>"),
+            (b'<group name="a">', b"</group>"),
+            (b"<a ", b"/>"),
+            (b"a", b""),
+            (b"9", b""),
+            (b"<group_state>", b"</group_state>"),
+            (b'<disable_collisions link1="base" link2="upper"/>', b""),
+            (b'<group name="all"/>', b""),
+            (b"\n", b""),
         ],
-    )  # fmt: skip
+    )
 
 
 def read(path: Path) -> object:

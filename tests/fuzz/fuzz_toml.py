@@ -11,10 +11,13 @@ from tmkit.robots import load_manipulator
 def target() -> Target:
     """Return the reader of robot descriptions with one of ours to begin with."""
     return Target(
-        "toml", "main.toml", load_manipulator, [data_path("scenes/robots/panda.toml").read_bytes()],
+        "toml",
+        "main.toml",
+        load_manipulator,
+        [data_path("scenes/robots/panda.toml").read_bytes()],
         tokens=b'[gripper] [a] [[a]] = { } """ true 1979-05-27 inf nan 0x10 kind suction joints open closed'.split(),
         nestings=[(b"[", b"]"), (b"{a=", b"}"), (b"a.", b"")],
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -58,9 +58,16 @@ def targets() -> list[Target]:
     """Return the readers of URDF and SDF, and those of meshes that a URDF names."""
     words = WORDS.split()
     robot = Target(
-        "urdf", "main.urdf", load_scene, [ROBOT], tokens=words, nestings=[(b"<link>", b"</link>"), (b"<a ", b"/>")],
-        companions={"tri.stl": STL}, outside={"outside.stl": STL}, weight=2,
-    )  # fmt: skip
+        "urdf",
+        "main.urdf",
+        load_scene,
+        [ROBOT],
+        tokens=words,
+        nestings=[(b"<link>", b"</link>"), (b"<a ", b"/>")],
+        companions={"tri.stl": STL},
+        outside={"outside.stl": STL},
+        weight=2,
+    )
     meshes = [
         Target(
             kind, f"m.{kind}", _read_user, [data], tokens=words, companions={"main.urdf": USER % f"m.{kind}".encode()}
@@ -68,10 +75,16 @@ def targets() -> list[Target]:
         for kind, data in (("stl", STL), ("obj", OBJ))
     ]
     model = Target(
-        "sdf", "main.sdf", load_scene, [MODEL], tokens=[*words, *SDF_WORDS.split()],
+        "sdf",
+        "main.sdf",
+        load_scene,
+        [MODEL],
+        tokens=[*words, *SDF_WORDS.split()],
         nestings=[(b"<model>", b"</model>"), (b'<model name="x">', b"</model>")],
-        companions={"tri.stl": STL, "wheel.sdf": WHEEL}, outside={"outside.stl": STL, "outside.sdf": WHEEL}, weight=2,
-    )  # fmt: skip
+        companions={"tri.stl": STL, "wheel.sdf": WHEEL},
+        outside={"outside.stl": STL, "outside.sdf": WHEEL},
+        weight=2,
+    )
     return [robot, model, *meshes]
 
 

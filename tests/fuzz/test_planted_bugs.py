@@ -107,10 +107,14 @@ def _look_outside(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("read", "kind"),
     [
-        (_crash, "crash"), (_hang, "hang"), (_hoard, "memory"), (_warn, "exception"), (_blame_nobody, "nameless"),
+        (_crash, "crash"),
+        (_hang, "hang"),
+        (_hoard, "memory"),
+        (_warn, "exception"),
+        (_blame_nobody, "nameless"),
         (_look_outside, "outside"),
     ],
-)  # fmt: skip
+)
 def test_each_kind_of_finding(read: Callable[[bytes], None], kind: str, tmp_path: Path) -> None:
     """A reader that crashes, hangs, hoards, warns, blames nobody or looks outside is found to do so, once."""
     target = Target("odd", "main.odd", lambda path: read(path.read_bytes()), [b"a whole input\n"], tokens=[b"!"])

@@ -145,14 +145,30 @@ def test_values_of_the_core_are_weakly_referenceable() -> None:
     measured = Measurement.of_range("cup", 1.0, relative_to="table", deviation=0.1)
     world = core.CollisionWorld(scene)
     values = [
-        Pose(), core.GaussianPose(), core.Box([1, 1, 1]), core.AttachedShape(core.Box([1, 1, 1])), core.Mimic("a"),
-        core.Fixed(), core.Inertia(1.0), core.StampedPoses(), scene, scene.edit(), SceneArrays(scene), scene.at([0, 0]),
-        scene.specification("cup"), core.diff(scene, scene), NoiseSource(1), scene.noise("cup"), measured, world,
-        scene.set_group("g").group("g"), innovation(scene, measured, q=[0.0, 0.0]),
+        Pose(),
+        core.GaussianPose(),
+        core.Box([1, 1, 1]),
+        core.AttachedShape(core.Box([1, 1, 1])),
+        core.Mimic("a"),
+        core.Fixed(),
+        core.Inertia(1.0),
+        core.StampedPoses(),
+        scene,
+        scene.edit(),
+        SceneArrays(scene),
+        scene.at([0, 0]),
+        scene.specification("cup"),
+        core.diff(scene, scene),
+        NoiseSource(1),
+        scene.noise("cup"),
+        measured,
+        world,
+        scene.set_group("g").group("g"),
+        innovation(scene, measured, q=[0.0, 0.0]),
         core.inverse_kinematics(scene, "cup", target_pose=Pose(), joints=["joint0"], q=[0, 0], position_only=True),
         core.search_path(world, ["joint0"], start=[0, 0], goals=[1, 0]),
         core.recheck_path(world, [[0.0, 0.0]]),
-    ]  # fmt: skip
+    ]
     references = [weakref.ref(value) for value in values]
     assert [reference() for reference in references] == values
     del values, world, scene, measured

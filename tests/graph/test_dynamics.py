@@ -61,8 +61,10 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
     for frame in frames:
         number = model.getFrameId(frame, pinocchio.FrameType.BODY)
         for kind, at, axes in (
-            (pinocchio.LOCAL, frame, frame), (pinocchio.LOCAL_WORLD_ALIGNED, frame, root), (pinocchio.WORLD, root, root)
-        ):  # fmt: skip
+            (pinocchio.LOCAL, frame, frame),
+            (pinocchio.LOCAL_WORLD_ALIGNED, frame, root),
+            (pinocchio.WORLD, root, root),
+        ):
             found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, at=at, axes=axes)
             expected = pinocchio.getFrameAcceleration(model, data, number, kind).vector
             np.testing.assert_allclose(found, expected, atol=1e-10 * (1 + np.abs(expected).max()))

@@ -338,10 +338,13 @@ def test_another_root_moves_nothing(seed: int) -> None:
         parent = str(rng.choice(scene.frame_names))
         on_body = rng.random() < 0.3
         scene = scene.add_frame(
-            f"f{k}", parent, pose=Pose.exp(rng.normal(size=6)), body=scene.body(parent) if on_body else None,
+            f"f{k}",
+            parent,
+            pose=Pose.exp(rng.normal(size=6)),
+            body=scene.body(parent) if on_body else None,
             joint=Free() if not on_body and rng.random() < 0.3 else None or scene.joint("w"),
             covariance=None if on_body or rng.random() < 0.5 else np.diag(rng.uniform(1e-6, 1e-4, 6)),
-        )  # fmt: skip
+        )
     heads = [f for f in scene.frame_names[1:] if scene.body(f) != scene.body("w")]
     if heads:
         head = str(rng.choice(heads))
@@ -416,8 +419,10 @@ def test_a_frame_with_a_twist_gets_another_beside_it() -> None:
 def test_one_motion_told_from_both_trees_is_compared_when_poses_join_them() -> None:
     """Each of the two answers in its own tree, whichever came first; a contradiction is found with the pose."""
     base, bodies = two_trees()
-    facts = [SemanticTwist(TwistCoord(f"{one}|{one.upper()}", other, f"[{one}]"), [v, 0, 0, 0, 0, 0])
-             for one, other, v in (("a", "C", 1.0), ("c", "A", -1.0))]  # fmt: skip
+    facts = [
+        SemanticTwist(TwistCoord(f"{one}|{one.upper()}", other, f"[{one}]"), [v, 0, 0, 0, 0, 0])
+        for one, other, v in (("a", "C", 1.0), ("c", "A", -1.0))
+    ]
     for order in (facts, facts[::-1]):
         scene = add_fact(add_fact(base, order[0]), order[1])
         assert (len(observations(scene)), len(scene.twist_frames)) == (1, 2)

@@ -227,8 +227,10 @@ WAYS: dict[str, list[Builder]] = {
     "`add_pose`, `add_edge`": [
         lambda _: seen(),
         lambda _: add_edge(apart(), "pose", tail=Node("frame", "table"), head=Node("frame", "cup"), value=UP),
-        lambda _: add_pose(SceneGraph("x").add_frame("cup", "x").add_root("table"),
-                           SemanticPose(PoseCoord("{table}|table", "{cup}|cup", "[cup]"), UP.inverse())),
+        lambda _: add_pose(
+            SceneGraph("x").add_frame("cup", "x").add_root("table"),
+            SemanticPose(PoseCoord("{table}|table", "{cup}|cup", "[cup]"), UP.inverse()),
+        ),
     ],
     "`add_fact` of a pose": [
         lambda _: add_fact(apart(), SEEN),
@@ -340,7 +342,7 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: by_frame(joint=Prismatic([0, 0, 1])),
         lambda _: by_frame(joint=Free()),
     ],
-}  # fmt: skip
+}
 
 
 def test_the_tables_of_the_page_are_those_tested() -> None:
@@ -466,8 +468,10 @@ QUERIES: dict[str, list[Callable[[SceneGraph], Any]]] = {
     "`pose`, `gaussian_pose`, `payload_wrench`, `jacobian`, collisions": [places],
 }
 ERRORS: dict[str, type[TmkitError]] = {
-    "`SemanticError`": SemanticError, "`SceneError`": SceneError, "`StampError`": StampError
-}  # fmt: skip
+    "`SemanticError`": SemanticError,
+    "`SceneError`": SceneError,
+    "`StampError`": StampError,
+}
 RESULTS = dict(rows("queries"))
 
 

@@ -25,8 +25,10 @@ def test_a_session_of_an_editor(tmp_path: Path) -> None:
             editor.at("hover", path, 2, 0)
         )
         (place,) = editor.at("definition", path, 2, 47)
-        assert place == {"uri": path.as_uri(), "range": {"start": {"line": 0, "character": 4},
-                                                         "end": {"line": 0, "character": 4}}}  # fmt: skip
+        assert place == {
+            "uri": path.as_uri(),
+            "range": {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 4}},
+        }
         assert {"desk", "cup"} == {item["label"] for item in editor.at("completion", path, 2, 19)}
         editor.change(path, DESK.replace("parent desk", "parent dask"))
         (found,) = editor.diagnostics(path)
@@ -51,15 +53,16 @@ def test_columns_are_counted_as_the_editor_counts(tmp_path: Path) -> None:
     path = tmp_path / "a.robray"
     text = '/* \U0001f600 \u2028 */ frame "\U0001f600" { parent nobody; }\r\n'
     for encoding, units in (("utf-16", 2), ("utf-32", 1), ("utf-8", 4)):
-        with LanguageClient(sys.executable, "-m", "tmkit.cli", "lsp",
-                            encodings=(encoding,)) as editor:  # fmt: skip
+        with LanguageClient(sys.executable, "-m", "tmkit.cli", "lsp", encodings=(encoding,)) as editor:
             assert editor.capabilities["positionEncoding"] == encoding
             editor.open(path, text)
             (found,) = editor.diagnostics(path)
             lines = {"utf-16": 1, "utf-32": 1, "utf-8": 3}[encoding]  # U+2028
             begin = text.index("nobody") + 2 * (units - 1) + lines - 1
-            assert found["range"] == {"start": {"line": 0, "character": begin},
-                                      "end": {"line": 0, "character": begin + 6}}  # fmt: skip
+            assert found["range"] == {
+                "start": {"line": 0, "character": begin},
+                "end": {"line": 0, "character": begin + 6},
+            }
             assert editor.at("hover", path, 0, begin - 10) is not None
 
 

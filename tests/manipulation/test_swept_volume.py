@@ -32,9 +32,17 @@ _SLIDER = {
 def slider(scene: SceneGraph, path: list[float]) -> Plan:
     """Return a plan in which one joint ``x`` that carries the frame ``sledge`` goes through values."""
     arm = Manipulator.from_dict(
-        {**GANTRY.to_dict(), **_SLIDER, "ready": {"x": path[0]}, "velocity": {"x": 1.0}, "acceleration": {"x": 1.0},
-         "gripper_joints": [], "gripper_open": {}, "gripper_closed": {}}
-    )  # fmt: skip
+        {
+            **GANTRY.to_dict(),
+            **_SLIDER,
+            "ready": {"x": path[0]},
+            "velocity": {"x": 1.0},
+            "acceleration": {"x": 1.0},
+            "gripper_joints": [],
+            "gripper_open": {},
+            "gripper_closed": {},
+        }
+    )
     q = scene.configuration({"x": path[0]})
     end = scene.configuration({"x": path[-1]})
     rows = np.array(path)[:, None]

@@ -29,9 +29,11 @@ PENDULUM = Manipulator("pendulum", "post", "rod", "rod", ("swing",), {"swing": 0
 
 def pendulum(effort: float, mass: float = 2.0) -> SceneGraph:
     """A rod whose mass is 0.5 m out along x; it turns about -y, so that the joint lifts it."""
-    scene = SceneGraph().add_frame("post", "world").add_frame(
-        "rod", "post", joint=Revolute([0.0, -1.0, 0.0], lower=-3.0, upper=3.0, effort=effort, name="swing")
-    )  # fmt: skip
+    scene = (
+        SceneGraph()
+        .add_frame("post", "world")
+        .add_frame("rod", "post", joint=Revolute([0.0, -1.0, 0.0], lower=-3.0, upper=3.0, effort=effort, name="swing"))
+    )
     return scene.set_inertia("rod", Inertia(mass, [0.5, 0.0, 0.0]))
 
 
@@ -101,8 +103,11 @@ def test_no_configuration_exceeds_the_bound_that_spares_looking(robot: str) -> N
 @settings(max_examples=scaled_examples(0.3))
 @given(
     st.lists(st.floats(-1.5, 1.5), min_size=2, max_size=4),
-    st.floats(0.5, 4.0), st.floats(1.02, 2.5), st.floats(0.5, 8.0), st.floats(0.0, 0.3),
-)  # fmt: skip
+    st.floats(0.5, 4.0),
+    st.floats(1.02, 2.5),
+    st.floats(0.5, 8.0),
+    st.floats(0.0, 0.3),
+)
 def test_a_pendulum_swings_within_its_torque(
     angles: list[float], mass: float, margin: float, acceleration: float, moment: float
 ) -> None:
@@ -124,9 +129,13 @@ def test_a_pendulum_swings_within_its_torque(
 
 def test_lifting_a_mass_takes_the_time_of_its_force() -> None:
     """A slide whose force exceeds the weight by a tenth accelerates upwards by 0.981 and brakes by gravity."""
-    scene = SceneGraph().add_frame("rail", "world").add_frame(
-        "car", "rail", joint=Prismatic([0.0, 0.0, 1.0], lower=0.0, upper=9.0, effort=1.1 * 9.81 * 2.0, name="lift")
-    )  # fmt: skip
+    scene = (
+        SceneGraph()
+        .add_frame("rail", "world")
+        .add_frame(
+            "car", "rail", joint=Prismatic([0.0, 0.0, 1.0], lower=0.0, upper=9.0, effort=1.1 * 9.81 * 2.0, name="lift")
+        )
+    )
     car = Manipulator("car", "rail", "car", "car", ("lift",), {"lift": 0.0}, gripper_kind="suction")
     torques = TorqueLimits(scene.set_inertia("car", Inertia(2.0)), car, np.zeros(1))
     limits: dict[str, Any] = {"acceleration_limits": [5.0], "jerk_limits": [1000.0]}

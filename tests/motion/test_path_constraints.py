@@ -93,9 +93,14 @@ def problems(draw: st.DrawFn) -> tuple[str, PathConstraint, NDArray[np.float64],
         target = moved @ Pose(offset) @ Pose.exp([0, 0, 0, *rng.uniform(-1, 1, 3)]) @ Pose(-offset)
     point = at.apply(offset)
     constraint = PathConstraint(
-        kind, tip, tolerance=tolerance, axis=tuple(axis), offset=tuple(offset), direction=tuple(direction),
+        kind,
+        tip,
+        tolerance=tolerance,
+        axis=tuple(axis),
+        offset=tuple(offset),
+        direction=tuple(direction),
         point=tuple(point),
-    )  # fmt: skip
+    )
     found = inverse_kinematics(scene, tip, target_pose=target, joints=joints, q=start, seed=1)
     assume(found.status is InverseKinematicsStatus.SOLVED)
     return robot, constraint, start, found.q, draw(st.integers(0, 100))

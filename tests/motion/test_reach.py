@@ -90,9 +90,15 @@ class Arm:
     def solve(self, scene: SceneGraph, target: Pose, world: CollisionWorld, *, seed: int) -> InverseKinematicsSolutions:
         """Return a configuration at a pose of the tool, with the default number of restarts."""
         return inverse_kinematics_solutions(
-            scene, self.manipulator.tool, target_pose=target, joints=self.manipulator.joints, q=self.ready, count=1,
-            world=world, seed=seed,
-        )  # fmt: skip
+            scene,
+            self.manipulator.tool,
+            target_pose=target,
+            joints=self.manipulator.joints,
+            q=self.ready,
+            count=1,
+            world=world,
+            seed=seed,
+        )
 
 
 @pytest.mark.parametrize("robot", list(ARMS))

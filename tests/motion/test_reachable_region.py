@@ -82,9 +82,18 @@ def test_how_far_a_point_is_from_where_the_tool_comes() -> None:
     scene = SceneGraph().add_frame("a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
     scene = scene.add_frame("t", "a", pose=Pose((0.5, 0.0, 0.1)))
     arm = Manipulator.from_dict(
-        {"name": "m", "base": "world", "tip": "t", "tool": "t", "joints": ["j"], "ready": {"j": 0.0},
-         "velocity": {"j": 1.0}, "gripper_kind": "suction", "contact_links": ["t"]}
-    )  # fmt: skip
+        {
+            "name": "m",
+            "base": "world",
+            "tip": "t",
+            "tool": "t",
+            "joints": ["j"],
+            "ready": {"j": 0.0},
+            "velocity": {"j": 1.0},
+            "gripper_kind": "suction",
+            "contact_links": ["t"],
+        }
+    )
     region = reachable_region(scene, arm, samples=2000)
     on, beside = region.distance([[0.5 * np.cos(0.3), 0.5 * np.sin(0.3), 0.1], [0.7, 0.0, 0.1]])
     assert on < 0.01

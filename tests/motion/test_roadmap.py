@@ -47,9 +47,11 @@ def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) ->
         start, goal = data.draw(st.lists(st.sampled_from(CORNERS), min_size=2, max_size=2, unique=True))
         found = roadmap.search(scene, start=start, goals=goal, max_iterations=100)
         world = CollisionWorld(
-            scene, margin=margin, movable=[name for name in ("cup", "tray") if name in scene],
+            scene,
+            margin=margin,
+            movable=[name for name in ("cup", "tray") if name in scene],
             pair_margins={p: value for p, value in pair_margins.items() if p[0] in scene and p[1] in scene},
-        )  # fmt: skip
+        )
         if found.status is not PathStatus.SOLVED:
             new = search_path(world, ARM, start=start, goals=goal, max_iterations=100)
             assert found.status is new.status

@@ -54,9 +54,10 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
                 continue
             number = model.getFrameId(frame, pinocchio.FrameType.BODY)
             for kind, at, axes in (
-                (pinocchio.LOCAL, frame, frame), (pinocchio.LOCAL_WORLD_ALIGNED, frame, root),
+                (pinocchio.LOCAL, frame, frame),
+                (pinocchio.LOCAL_WORLD_ALIGNED, frame, root),
                 (pinocchio.WORLD, root, root),
-            ):  # fmt: skip
+            ):
                 found = twist_jacobian(scene, frame, q=q, at=at, axes=axes)
                 expected = pinocchio.getFrameJacobian(model, data, number, kind)[:, speeds]
                 np.testing.assert_allclose(found.matrix[:, index], expected, atol=1e-10)

@@ -22,7 +22,7 @@ from tmkit.pddl import (
     problem_from_unified,
     problem_to_unified,
     schedule_fault,
-)  # fmt: skip
+)
 from tmkit.pddl.validation import SEPARATION
 from tmkit.task_planning import FastDownward, TaskPlanStatus, UnifiedPlanner, makespan, schedule
 
@@ -147,7 +147,7 @@ def test_the_command_writes_a_schedule(tmp_path: Path) -> None:
         ("(at end (in ?k ?t))", "(at end (when (on ?k ?p) (in ?k ?t)))", "the condition of an effect, .* may depend"),
         (":condition (and (at start (on ?k ?p))", ":precondition (and (on ?k ?p)", "unexpected ':precondition'"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_named_with_their_place(old: str, new: str, message: str) -> None:
     """What cannot be read says where and why."""
     assert old in TRUCKS

@@ -21,7 +21,7 @@ from tmkit.pddl import (
     parse_problem,
     problem_to_pddl,
     validate_task_plan,
-)  # fmt: skip
+)
 from tmkit.task_planning import FastDownward
 
 DOMAIN = """(define (domain robots) (:requirements :typing :numeric-fluents) (:types place robot)
@@ -53,8 +53,11 @@ def test_states_have_the_numbers_that_changed() -> None:
     assert validation.is_valid, validation.message
     battery, trips = Fact.of("battery", "r"), Fact.of("trips")
     assert [dict(state.values) for state in validation.states] == [
-        {}, {battery: 1.0, trips: 1.0}, {battery: 10.0, trips: 2.0}, {battery: 6.0, trips: 3.0},
-    ]  # fmt: skip
+        {},
+        {battery: 1.0, trips: 1.0},
+        {battery: 10.0, trips: 2.0},
+        {battery: 6.0, trips: 3.0},
+    ]
 
 
 @pytest.mark.parametrize(

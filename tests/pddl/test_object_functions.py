@@ -36,8 +36,9 @@ def test_they_are_predicates_with_the_value_last() -> None:
     assert [function.name for function in task.domain.functions] == ["weight", "moves"]
     moved = task.apply(task.init, GroundAction("move", ("a", "shelf")))
     assert {fact for fact in moved if fact.predicate == "position"} == {
-        Fact.of("position", "a", "shelf"), Fact.of("position", "b", "shelf"),
-    }  # fmt: skip
+        Fact.of("position", "a", "shelf"),
+        Fact.of("position", "b", "shelf"),
+    }
     assert task.holds(moved, task.goal)
     assert not task.holds(task.init, task.goal)
     lost = task.apply(task.init, GroundAction("bring", ("a",)))

@@ -46,8 +46,9 @@ def test_groups_hold_all_tokens_in_their_places(tree: object) -> None:
         found = lines[source.line_of(token) - 1][source.column_of(token) - 1 :]
         assert found.lower().startswith(token.text)
     assert words_of(group) == source.tokens()
-    assert (group.head, group.first) == (("", group.opening) if isinstance(group.parts[0], Group) else
-                                         (group.parts[0].text, group.parts[0]))  # fmt: skip
+    assert (group.head, group.first) == (
+        ("", group.opening) if isinstance(group.parts[0], Group) else (group.parts[0].text, group.parts[0])
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,25 +19,52 @@ from tmkit.pddl import (
     problem_to_unified,
     schedule_fault,
     validate_task_plan,
-)  # fmt: skip
+)
 
 shortcuts = pytest.importorskip("unified_planning.shortcuts")
 examples = pytest.importorskip("unified_planning.test.examples")
 
 EXAMPLES = examples.get_example_problems()
 EXPRESSIBLE = (
-    "basic", "basic_conditional", "basic_numeric", "complex_conditional", "basic_without_negative_preconditions",
-    "basic_nested_conjunctions", "basic_exists", "basic_forall", "basic_with_costs", "basic_with_object_constant",
-    "robot_no_negative_preconditions", "robot_loader", "robot_loader_mod", "robot_loader_adv", "charge_discharge",
-    "hierarchical_blocks_world", "safe_road", "robot_locations_connected_without_battery",
-    "hierarchical_blocks_world_exists", "hierarchical_blocks_world_object_as_root", "locations_connected_cost_minimize",
-    "temporal_conditional", "matchcellar", "matchcellar_static_duration", "robot_with_static_fluents_duration",
-)  # fmt: skip
+    "basic",
+    "basic_conditional",
+    "basic_numeric",
+    "complex_conditional",
+    "basic_without_negative_preconditions",
+    "basic_nested_conjunctions",
+    "basic_exists",
+    "basic_forall",
+    "basic_with_costs",
+    "basic_with_object_constant",
+    "robot_no_negative_preconditions",
+    "robot_loader",
+    "robot_loader_mod",
+    "robot_loader_adv",
+    "charge_discharge",
+    "hierarchical_blocks_world",
+    "safe_road",
+    "robot_locations_connected_without_battery",
+    "hierarchical_blocks_world_exists",
+    "hierarchical_blocks_world_object_as_root",
+    "locations_connected_cost_minimize",
+    "temporal_conditional",
+    "matchcellar",
+    "matchcellar_static_duration",
+    "robot_with_static_fluents_duration",
+)
 REAL = ("basic_numeric", "matchcellar_static_duration", "robot_with_static_fluents_duration")
 OURS = (
-    "blocks/ceiling3", "drawer/empty", "handover/across", "hanoi/hanoi3", "kitchen/cook2", "mobile_manipulation/fetch3",
-    "pour/tea", "push/rack", "rearrangement/swap", "sorting/sort8",
-)  # fmt: skip
+    "blocks/ceiling3",
+    "drawer/empty",
+    "handover/across",
+    "hanoi/hanoi3",
+    "kitchen/cook2",
+    "mobile_manipulation/fetch3",
+    "pour/tea",
+    "push/rack",
+    "rearrangement/swap",
+    "sorting/sort8",
+)
 
 
 def is_valid(task: Problem, plan: Any) -> bool:

@@ -40,8 +40,15 @@ def test_commands_follow_each_other_without_gaps() -> None:
     ends = [command.begin + command.duration for command in commands]
     assert [command.begin for command in commands] == [0.0, *ends[:-1]]
     assert [(c.motion.segment.kind.value if c.motion else "closes" if c.closes else "opens") for c in commands] == [
-        "transit", "approach", "closes", "lift", "transfer", "lower", "opens", "retreat",
-    ]  # fmt: skip
+        "transit",
+        "approach",
+        "closes",
+        "lift",
+        "transfer",
+        "lower",
+        "opens",
+        "retreat",
+    ]
     assert {command.step for command in commands} == {1}
 
 
@@ -182,7 +189,7 @@ def test_a_plan_without_actions_is_one_row(tmp_path: Path) -> None:
         (ConfigurationError, "a whole number of frames a second, not 12.5", {"format": "lerobot", "rate": 12.5}),
         (ConfigurationError, "gripper_seconds is positive and finite", {"format": "csv", "gripper_seconds": np.nan}),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(
     tmp_path: Path, error: type[Exception], message: str, options: dict[str, Any]
 ) -> None:
@@ -193,9 +200,7 @@ def test_what_makes_no_sense_is_refused(
 
 
 @pytest.mark.parametrize("format", ["ros2", "lerobot"])
-def test_a_folder_is_made_whole_or_not_at_all(
-    tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is there stays as it is; one that cannot be written leaves nothing."""
     (tmp_path / "there").mkdir()
     with pytest.raises(OutputError, match="there: is there already"):
@@ -214,9 +219,7 @@ def test_a_folder_is_made_whole_or_not_at_all(
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
-def test_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes what the library does; errors are one line."""
     save_plan(stacking_plan(), tmp_path / "plan.json")
     monkeypatch.chdir(tmp_path)
@@ -241,7 +244,7 @@ def test_the_command(
 
 def test_exported_messages_move_a_block(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """The example replays a bag in the simulator, by nothing but its messages; the block ends within 3 mm."""
     pytest.importorskip("pybullet")
     monkeypatch.setattr(sys, "argv", ["replay_export", "--out", str(tmp_path)])

@@ -189,7 +189,7 @@ def test_straight_lines_are_where_contacts_are() -> None:
         (lambda motion: motion["ends"].__setitem__(1, 99.0), "plan: it ends at 99.0 s, its speeds lead to 1"),
         (lambda motion: motion.update(rows=1), "unknown key 'rows'"),
     ],
-)  # fmt: skip
+)
 def test_a_timing_that_does_not_fit_is_found(edit: Callable[[Any], object], message: str) -> None:
     """What is broken is refused, what is no timing of its path not used, and what a motion does not keep a problem."""
     document = json.loads(json.dumps(plan_to_dict(plan_of("blocks-panda"))))

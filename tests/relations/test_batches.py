@@ -82,17 +82,33 @@ FORCE = SemanticForce(ForceCoord("A", "B", "[b]"), numbers(3))
 SCREW = SemanticPose(PoseCoord("{a}|A", "{b}|B", "[b]"), rows())
 
 OPERATIONS: list[tuple[str, list[Any]]] = [
-    ("compose", [POSE, ABOVE]), ("compose", [ABOVE, POSE]), ("__matmul__", [POSE, ABOVE]), ("inverse2", [POSE]),
-    ("change_point", [LOOSE, STEP]), ("change_reference_point", [LOOSE, BEHIND]),
-    ("change_orientation_frame", [LOOSE, OWN]), ("change_reference_orientation_frame", [LOOSE, WITHIN]),
-    ("compose", [POSITION, FURTHER]), ("inverse", [POSITION]), ("change_point", [POSITION, STEP]),
-    ("change_coordinate_frame", [POSITION, TURN]), ("change_orientation_frame", [ORIENTATION, OWN]),
-    ("change_reference_orientation_frame", [ORIENTATION, WITHIN]), ("inverse2", [ORIENTATION]),
-    ("compose", [TWIST, BELOW]), ("change_point", [TWIST, STEP]), ("change_point_body", [TWIST, STEP]),
-    ("change_coordinate_frame", [TWIST, TURN]), ("change_reference_body", [TWIST, BELOW]), ("inverse", [TWIST]),
-    ("change_point", [WRENCH, STEP]), ("change_coordinate_frame", [WRENCH, TURN]), ("compose", [WRENCH, WRENCH]),
-    ("change_point", [LINEAR, STEP, ANGULAR]), ("change_point", [TORQUE, STEP, FORCE]),
-]  # fmt: skip
+    ("compose", [POSE, ABOVE]),
+    ("compose", [ABOVE, POSE]),
+    ("__matmul__", [POSE, ABOVE]),
+    ("inverse2", [POSE]),
+    ("change_point", [LOOSE, STEP]),
+    ("change_reference_point", [LOOSE, BEHIND]),
+    ("change_orientation_frame", [LOOSE, OWN]),
+    ("change_reference_orientation_frame", [LOOSE, WITHIN]),
+    ("compose", [POSITION, FURTHER]),
+    ("inverse", [POSITION]),
+    ("change_point", [POSITION, STEP]),
+    ("change_coordinate_frame", [POSITION, TURN]),
+    ("change_orientation_frame", [ORIENTATION, OWN]),
+    ("change_reference_orientation_frame", [ORIENTATION, WITHIN]),
+    ("inverse2", [ORIENTATION]),
+    ("compose", [TWIST, BELOW]),
+    ("change_point", [TWIST, STEP]),
+    ("change_point_body", [TWIST, STEP]),
+    ("change_coordinate_frame", [TWIST, TURN]),
+    ("change_reference_body", [TWIST, BELOW]),
+    ("inverse", [TWIST]),
+    ("change_point", [WRENCH, STEP]),
+    ("change_coordinate_frame", [WRENCH, TURN]),
+    ("compose", [WRENCH, WRENCH]),
+    ("change_point", [LINEAR, STEP, ANGULAR]),
+    ("change_point", [TORQUE, STEP, FORCE]),
+]
 
 
 def same(a: SemanticRelation, b: SemanticRelation) -> None:

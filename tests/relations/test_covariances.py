@@ -110,17 +110,28 @@ def errors_of(samples: SemanticRelation, mean: SemanticRelation) -> Matrix:
 
 
 OPERATIONS: list[tuple[str, list[Any]]] = [
-    ("compose", [POSE, ABOVE]), ("compose", [ABOVE, POSE]), ("inverse2", [POSE]),
+    ("compose", [POSE, ABOVE]),
+    ("compose", [ABOVE, POSE]),
+    ("inverse2", [POSE]),
     ("change_reference_point", [LOOSE, BEHIND]),
-    ("change_orientation_frame", [LOOSE, OWN]), ("change_reference_orientation_frame", [LOOSE, AXES]),
-    ("inverse2", [ORIENTATION]), ("change_orientation_frame", [ORIENTATION, OWN]),
-    ("change_reference_orientation_frame", [ORIENTATION, AXES]), ("change_point", [POSITION, STEP]),
-    ("inverse", [POSITION]), ("change_coordinate_frame", [POSITION, AXES]), ("compose", [TWIST, BELOW]),
-    ("change_point", [TWIST, STEP]), ("change_coordinate_frame", [TWIST, AXES]),
+    ("change_orientation_frame", [LOOSE, OWN]),
+    ("change_reference_orientation_frame", [LOOSE, AXES]),
+    ("inverse2", [ORIENTATION]),
+    ("change_orientation_frame", [ORIENTATION, OWN]),
+    ("change_reference_orientation_frame", [ORIENTATION, AXES]),
+    ("change_point", [POSITION, STEP]),
+    ("inverse", [POSITION]),
+    ("change_coordinate_frame", [POSITION, AXES]),
+    ("compose", [TWIST, BELOW]),
+    ("change_point", [TWIST, STEP]),
+    ("change_coordinate_frame", [TWIST, AXES]),
     ("change_reference_body", [TWIST, BELOW]),
-    ("change_point", [WRENCH, STEP]), ("change_coordinate_frame", [WRENCH, AXES]), ("compose", [WRENCH, WRENCH]),
-    ("change_point", [LINEAR, STEP, ANGULAR]), ("change_point", [TORQUE, STEP, FORCE]),
-]  # fmt: skip
+    ("change_point", [WRENCH, STEP]),
+    ("change_coordinate_frame", [WRENCH, AXES]),
+    ("compose", [WRENCH, WRENCH]),
+    ("change_point", [LINEAR, STEP, ANGULAR]),
+    ("change_point", [TORQUE, STEP, FORCE]),
+]
 
 
 @pytest.mark.parametrize(

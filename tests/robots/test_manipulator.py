@@ -219,9 +219,16 @@ def test_limits_are_the_smaller_of_scene_and_description() -> None:
         )
     names = ("a", "b", "c", "d")
     arm = Manipulator(
-        "line", "world", "d", "d", names, dict.fromkeys(names, 0.0), velocity={"a": 0.6, "b": 0.5, "c": 3.0},
-        acceleration={"b": 7.0}, gripper_kind="suction",
-    )  # fmt: skip
+        "line",
+        "world",
+        "d",
+        "d",
+        names,
+        dict.fromkeys(names, 0.0),
+        velocity={"a": 0.6, "b": 0.5, "c": 3.0},
+        acceleration={"b": 7.0},
+        gripper_kind="suction",
+    )
     np.testing.assert_array_equal(arm.velocity_limits(scene), [0.4, 0.5, 3.0, 1.0])
     np.testing.assert_array_equal(arm.acceleration_limits(scene), [0.8, 7.0, 6.0, 2.0])
     np.testing.assert_array_equal(arm.joint_indices(scene), [0, 1, 2, 3])

@@ -144,8 +144,9 @@ def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) ->
     path.write_text(PANDA_SRDF.replace(effector, "").replace('name="open"', 'name="wide"'))
     arm = find_manipulator(f"{path}:arm:hand", scene)
     assert (dict(arm.gripper_open), dict(arm.gripper_closed)) == (
-        {"panda_finger_joint1": 0.04}, {"panda_finger_joint1": 0.0},
-    )  # fmt: skip
+        {"panda_finger_joint1": 0.04},
+        {"panda_finger_joint1": 0.0},
+    )
     with pytest.raises(UnknownNameError, match=r"unknown group 'hnad'; did you mean 'hand'"):
         find_manipulator(f"{path}:arm:hnad", scene)
     with pytest.raises(RobotError, match=r"the group 'arm' has no joints that could open and close a hand"):

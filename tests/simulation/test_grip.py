@@ -47,9 +47,12 @@ def turned_by(moment: float) -> float:
                 before = simulation.pose("bar")
             if step >= 480:
                 simulation.bullet.applyExternalTorque(
-                    body.index, -1, list(axis * moment), simulation.bullet.WORLD_FRAME,
+                    body.index,
+                    -1,
+                    list(axis * moment),
+                    simulation.bullet.WORLD_FRAME,
                     physicsClientId=simulation.client,
-                )  # fmt: skip
+                )
             if step % 40 == 0:
                 simulation.renew_contacts("bar", PANDA.contact_links)
             simulation.step()
@@ -84,8 +87,10 @@ def test_what_is_in_many_pieces_does_not_creep() -> None:
     for begin in np.arange(-32.0, 32.0, 4.0):
         corners = [
             [radius * np.cos(angle) - 0.05, side, radius * np.sin(angle)]
-            for angle in np.radians([begin, begin + 4.0]) for radius in (0.046, 0.054) for side in (-0.006, 0.006)
-        ]  # fmt: skip
+            for angle in np.radians([begin, begin + 4.0])
+            for radius in (0.046, 0.054)
+            for side in (-0.006, 0.006)
+        ]
         hull = trimesh.convex.convex_hull(np.array(corners) + rng.normal(0.0, 1e-4, (8, 3)))
         pieces.append(AttachedShape(Mesh(hull.vertices, hull.faces)))
     scene = scene.add_frame("arc", "world", pose=pose, joint=Free(), classes=["movable"], shapes=pieces)

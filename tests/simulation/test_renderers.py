@@ -144,9 +144,12 @@ def test_without_a_vulkan_driver_the_process_goes_on() -> None:
         "print(chosen_renderer(), render(tk.SceneGraph(), Camera((1,0,1), (0,0,0), width=8, height=8)).shape)"
     )
     done = run_process(
-        [sys.executable, "-c", code], env={"VK_ICD_FILENAMES": "/nowhere", "VK_DRIVER_FILES": "/nowhere"}, check=True,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        env={"VK_ICD_FILENAMES": "/nowhere", "VK_DRIVER_FILES": "/nowhere"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout.strip() == "tiny (8, 8, 3)"
 
 

@@ -276,7 +276,7 @@ NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
         ([[ROOT], [], [], [], [["g", [[], ["g"], [], None]]]], "group"),
         ([[ROOT, [2, None, ["b", "world", POSE, None, [99, [0, 0, 1], 0, 0, 0, 0, 0, 0, "", None]]]]], "joint type"),
     ],
-)  # fmt: skip
+)
 def test_records_of_strangers(tmp_path: Path, record: object, reason: str) -> None:
     """A record with right digests that says nonsense is refused by name, whatever it is."""
     store = forged(tmp_path, msgspec.msgpack.encode(record))

@@ -51,8 +51,14 @@ def arm_with_things() -> SceneGraph:
     for number, name in enumerate(THINGS):
         joint = Free() if number % 2 else Fixed()
         place = Pose([0.5 * math.cos(number), 0.5 * math.sin(number), 0.5])
-        scene = scene.add_frame(name, "tray" if name in ("cup", "lid") else "world", pose=place, joint=joint,
-                                shapes=[SHAPES["box"]], classes=["movable"])  # fmt: skip
+        scene = scene.add_frame(
+            name,
+            "tray" if name in ("cup", "lid") else "world",
+            pose=place,
+            joint=joint,
+            shapes=[SHAPES["box"]],
+            classes=["movable"],
+        )
     return scene
 
 

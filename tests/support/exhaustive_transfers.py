@@ -137,9 +137,15 @@ def _key(at: Mapping[str, Spot | None]) -> object:
 
 
 def _transfer(
-    node: _Node, at: Mapping[str, Spot | None], name: str, spot: Spot, *, arm: ArmMotion, grasps: Sequence[Grasp],
+    node: _Node,
+    at: Mapping[str, Spot | None],
+    name: str,
+    spot: Spot,
+    *,
+    arm: ArmMotion,
+    grasps: Sequence[Grasp],
     seed: int,
-) -> _Node | None:  # fmt: skip
+) -> _Node | None:
     """Return the node after a transfer, by the first grasp that can be carried out at both ends."""
     before, scene = node.scene.parent(name), node.scene
     assert before is not None
@@ -185,9 +191,17 @@ def _plan(
 ) -> Plan:
     domain = load_planning_domain("kitchen", manipulator=robot)
     plan = Plan(
-        scene=scene, q=q, robots=(robot,), domain=domain.name, domain_pddl=domain.pddl, domain_digest=domain.digest,
-        semantics=domain.semantics_name, goal=goal, seed=0, steps=steps,
-    )  # fmt: skip
+        scene=scene,
+        q=q,
+        robots=(robot,),
+        domain=domain.name,
+        domain_pddl=domain.pddl,
+        domain_digest=domain.digest,
+        semantics=domain.semantics_name,
+        goal=goal,
+        seed=0,
+        steps=steps,
+    )
     report = tk.validate_plan(plan)
     assert report.is_valid, report.problems
     return plan

@@ -20,11 +20,22 @@ from support.processes import Process, run_process
 
 SOURCE = Path(__file__).with_name("failing_io.c")
 MODULES = (
-    "tmkit.cli.commands", "tmkit.tamp.validation.check", "tmkit.tamp.validation.tmp_plan", "tmkit.tamp.planning",
-    "tmkit.plans.plan_file", "tmkit.simulation.world", "tmkit.simulation.recording",
-    "tmkit.task_planning.fast_downward", "tmkit.robots.robot_check", "tmkit.formats.conversion",
-    "tmkit.formats.scene_check", "PIL.Image", "trimesh", "scipy.spatial", "tmkit.simulation.execution",
-)  # fmt: skip
+    "tmkit.cli.commands",
+    "tmkit.tamp.validation.check",
+    "tmkit.tamp.validation.tmp_plan",
+    "tmkit.tamp.planning",
+    "tmkit.plans.plan_file",
+    "tmkit.simulation.world",
+    "tmkit.simulation.recording",
+    "tmkit.task_planning.fast_downward",
+    "tmkit.robots.robot_check",
+    "tmkit.formats.conversion",
+    "tmkit.formats.scene_check",
+    "PIL.Image",
+    "trimesh",
+    "scipy.spatial",
+    "tmkit.simulation.execution",
+)
 
 
 class Run(NamedTuple):
@@ -53,9 +64,13 @@ class Runner:
         environment["FAIL_UNDER"] = str(folder)
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         self._process = Process(
-            [sys.executable, __file__], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, __file__],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-        )  # fmt: skip
+        )
 
     def __call__(self, *arguments: str, **failure: object) -> Run:
         """Run a command; ``call="write", at=3`` stands for the variables of the library."""

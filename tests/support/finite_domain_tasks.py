@@ -59,9 +59,13 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
         axioms.append((conditions, (len(basic) + derived, 0)))
     init = [draw(st.integers(0, size - 1)) for size in basic] + [1 for _ in layers]
     return {
-        "domains": domains, "layers": [-1 for _ in basic] + layers, "init": list(enumerate(init)),
-        "goal": facts(numbers, 3), "operators": [operator() for _ in range(draw(st.integers(1, 5)))], "axioms": axioms,
-    }  # fmt: skip
+        "domains": domains,
+        "layers": [-1 for _ in basic] + layers,
+        "init": list(enumerate(init)),
+        "goal": facts(numbers, 3),
+        "operators": [operator() for _ in range(draw(st.integers(1, 5)))],
+        "axioms": axioms,
+    }
 
 
 class Model:

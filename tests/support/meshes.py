@@ -54,8 +54,10 @@ def tub_mesh(outer: np.ndarray, inner: np.ndarray, *, height: float, floor: floa
         floor: height of the bottom of the cavity [m].
     """
     count = len(outer)
-    rings = [np.column_stack([ring, np.full(count, z)]) for ring, z in
-             ((outer, 0.0), (outer, height), (inner, height), (inner, floor))]  # fmt: skip
+    rings = [
+        np.column_stack([ring, np.full(count, z)])
+        for ring, z in ((outer, 0.0), (outer, height), (inner, height), (inner, floor))
+    ]
     middles = np.array([[*outer.mean(axis=0), 0.0], [*inner.mean(axis=0), floor]])
     faces = []
     for i in range(count):
@@ -92,8 +94,11 @@ def joined_mesh(*meshes: Shape) -> Shape:
 def bowl_mesh(radius: float = 0.06, wall: float = 0.005, sides: int = 24) -> Shape:
     """Return half a hollow ball that stands on the origin, closed."""
     angles = np.pi / 2.0 * np.arange(1, 7) / 6.0
-    profile = [(r * np.sin(a), radius - r * np.cos(a))
-               for r, row in ((radius, angles), (radius - wall, angles[::-1])) for a in row]  # fmt: skip
+    profile = [
+        (r * np.sin(a), radius - r * np.cos(a))
+        for r, row in ((radius, angles), (radius - wall, angles[::-1]))
+        for a in row
+    ]
     ring = circle_outline(1.0, sides)
     rings = [np.column_stack([r * ring, np.full(sides, z)]) for r, z in profile]
     last = len(rings) * sides

@@ -609,9 +609,14 @@ class SceneModel:
         return {group}.union(*(self.nested(member) for member in self.groups[group].groups))
 
     def set_group(
-        self, name: str, *, frames: tuple[str, ...], groups: tuple[str, ...], parents: tuple[str, ...] | None = None,
+        self,
+        name: str,
+        *,
+        frames: tuple[str, ...],
+        groups: tuple[str, ...],
+        parents: tuple[str, ...] | None = None,
         attributes: dict[str, Any] | None = None,
-    ) -> SceneModel:  # fmt: skip
+    ) -> SceneModel:
         """Make or replace a group."""
         wrong: set[type[Exception]] = set()
         if any(frame not in self.frames for frame in (*frames, *(parents or ()))):

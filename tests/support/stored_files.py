@@ -116,9 +116,13 @@ def _rich(folder: Path) -> SceneGraph:
     """Return a scene with a shape of each kind, joints, groups, attributes and uncertainty."""
     field = HeightField([[0.0, 0.1, 0.2], [0.1, 0.3, 0.1]], size=[1.0, 0.5], floor=-0.2)
     shapes = {
-        "box": Box([0.1, 0.2, 0.3]), "sphere": Sphere(0.1), "cone": Cone(0.1, 0.2), "corner": _CORNER,
-        "cloud": PointCloud([[0, 0, 0.1], [0.2, 0, 0]], radius=0.01), "field": field,
-    }  # fmt: skip
+        "box": Box([0.1, 0.2, 0.3]),
+        "sphere": Sphere(0.1),
+        "cone": Cone(0.1, 0.2),
+        "corner": _CORNER,
+        "cloud": PointCloud([[0, 0, 0.1], [0.2, 0, 0]], radius=0.01),
+        "field": field,
+    }
     scene = _arm(folder).set_shapes("world", [AttachedShape(Plane())])
     for number, (name, shape) in enumerate(shapes.items()):
         attached = AttachedShape(shape, Pose([0, 0, 0.01 * number]), color=(1, 0, 0, 1), friction=0.5)

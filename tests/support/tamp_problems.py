@@ -22,7 +22,7 @@ from tmkit.batch.generated_problems import (
     table_scene,
     tetromino,
     towers,
-)  # fmt: skip
+)
 
 __all__ = [
     "CUBE",

@@ -38,9 +38,13 @@ def on_terminal(*arguments: str, folder: Path, answers: str = "", columns: int =
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
     process = Process(
-        [sys.executable, "-m", "tmkit.cli", *arguments], cwd=folder, env={**kept, "TERM": "xterm", **environment},
-        stdin=slave, stdout=slave, stderr=slave,
-    )  # fmt: skip
+        [sys.executable, "-m", "tmkit.cli", *arguments],
+        cwd=folder,
+        env={**kept, "TERM": "xterm", **environment},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
     os.close(slave)
     os.write(master, answers.encode())
     parts = []

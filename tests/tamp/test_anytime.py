@@ -148,9 +148,14 @@ def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
 
     def cost(improve: int) -> float:
         result = tk.plan(
-            scene, goal="(and (clear c) (handempty))", robot=GANTRY, domain=priced, semantics="blocks",
-            task_planner=Wasteful(*steps), improve=improve,
-        )  # fmt: skip
+            scene,
+            goal="(and (clear c) (handempty))",
+            robot=GANTRY,
+            domain=priced,
+            semantics="blocks",
+            task_planner=Wasteful(*steps),
+            improve=improve,
+        )
         assert result.plan is not None
         assert tk.validate_plan(result.plan, domain=priced, semantics="blocks").is_valid
         return result.plan.cost

@@ -230,22 +230,33 @@ def test_nonsense_placements_end_planning(sampler: Any, message: str) -> None:
 def test_placements_on_a_large_support_are_no_nonsense() -> None:
     """What is far from the middle of a support but on it is taken."""
     wide = shelf_scene().add_frame(
-        "floor", "world", pose=Pose([0, 0, -0.4]), shapes=[tk.AttachedShape(tk.Box([40.0, 40.0, 0.1]))],
+        "floor",
+        "world",
+        pose=Pose([0, 0, -0.4]),
+        shapes=[tk.AttachedShape(tk.Box([40.0, 40.0, 0.1]))],
         classes=["surface"],
-    )  # fmt: skip
+    )
 
     def sample(request: PlacementRequest) -> Iterable[Placement]:
         if request.support == "floor":
             yield Placement("floor", Pose([15.0, 0.0, 0.075]), "far")
         yield from placements_on_surface(
-            request.scene, request.object, request.support, q=request.q, rng=request.rng,
+            request.scene,
+            request.object,
+            request.support,
+            q=request.q,
+            rng=request.rng,
             manipulator=request.manipulator,
-        )  # fmt: skip
+        )
 
     result = tk.plan(
-        wide, goal="(on a floor)", domain="kitchen", max_iterations=1, suggest=False,
+        wide,
+        goal="(on a floor)",
+        domain="kitchen",
+        max_iterations=1,
+        suggest=False,
         samplers=Samplers().with_placements(sample),
-    )  # fmt: skip
+    )
     assert result.plan is None or tk.validate_plan(result.plan).is_valid
 
 

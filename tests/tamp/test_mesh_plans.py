@@ -124,8 +124,9 @@ def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
     scene = tk.load_scene("ur5_table")
     scene = scene.add_frame("tray", "table", pose=Pose([-0.15, 0.3, TOP + 0.005]), classes=["region"], shapes=[tray])
     on_table = Pose.from_rpy([-0.15, -0.25, TOP + 1e-4], [0.0, 0.0, 0.3])
-    scene = scene.add_frame("thing", "table", pose=on_table, joint=tk.Free(), classes=["movable"],
-                            shapes=[tk.AttachedShape(lying)])  # fmt: skip
+    scene = scene.add_frame(
+        "thing", "table", pose=on_table, joint=tk.Free(), classes=["movable"], shapes=[tk.AttachedShape(lying)]
+    )
     centre = centre_of_mass(scene, "thing")
     scene = scene.set_inertia("thing", tk.Inertia(0.1, centre, matrix=1e-4 * np.eye(3)))
     result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", robot="ur5")

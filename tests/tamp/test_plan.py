@@ -98,9 +98,13 @@ def test_a_tower_is_turned_upside_down() -> None:
 def test_the_panda_takes_a_tower_apart() -> None:
     """Our own arm solves the Sussman anomaly too."""
     scene = tk.load_scene("panda_table", "blocks2").add_frame(
-        "c", "a", pose=Pose([0.0, 0.0, BLOCK]), joint=tk.Free(), classes=["movable"],
+        "c",
+        "a",
+        pose=Pose([0.0, 0.0, BLOCK]),
+        joint=tk.Free(),
+        classes=["movable"],
         shapes=[AttachedShape(Box([BLOCK] * 3))],
-    )  # fmt: skip
+    )
     result = tk.plan(scene, goal=SUSSMAN)
     assert result.plan is not None
     assert tk.validate_plan(result.plan).is_valid
@@ -117,9 +121,12 @@ def test_goals_may_be_any_formula() -> None:
 def test_a_scene_with_other_joints_and_frames() -> None:
     """A door that nobody moves keeps its value, and is kept clear of."""
     scene = two().add_frame(
-        "door", "world", pose=Pose([0.0, 0.5, 0.2]), joint=tk.Revolute([0, 0, 1], lower=-1.0, upper=1.0),
+        "door",
+        "world",
+        pose=Pose([0.0, 0.5, 0.2]),
+        joint=tk.Revolute([0, 0, 1], lower=-1.0, upper=1.0),
         shapes=[AttachedShape(Box([0.4, 0.02, 0.4]))],
-    )  # fmt: skip
+    )
     q = GANTRY.ready_configuration(scene, base=scene.configuration({"door": 0.2}))
     plan = solved(scene, "(on a b)", q=q)
     assert all(step.q[scene.joint_names.index("door")] == 0.2 for step in plan.steps)

@@ -97,9 +97,17 @@ def test_the_makespan_gets_small() -> None:
     scene = two_gantries()
     told: list[PlanningProgress] = []
     result = tk.plan(
-        scene, start(scene), domain=DOMAIN, goal="(and (on c right) (on a left) (on b right))", robot=ARMS, seed=1,
-        arms_at_once=True, cost="makespan", improve=6, on_progress=told.append,
-    )  # fmt: skip
+        scene,
+        start(scene),
+        domain=DOMAIN,
+        goal="(and (on c right) (on a left) (on b right))",
+        robot=ARMS,
+        seed=1,
+        arms_at_once=True,
+        cost="makespan",
+        improve=6,
+        on_progress=told.append,
+    )
     assert result.plan is not None
     costs = [progress.cost for progress in told if isinstance(progress, ImprovementProgress)]
     assert costs == sorted(costs, reverse=True)

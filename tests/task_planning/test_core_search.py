@@ -57,9 +57,13 @@ def test_little_work_gives_no_wrong_answer(task: dict[str, Any], work: int) -> N
 def test_a_wrong_number_is_an_error() -> None:
     """Variables, values and operators are checked before anything is read by their numbers."""
     task: dict[str, Any] = {
-        "domains": [2], "layers": [-1], "defaults": [0], "mutexes": [], "operators": [([], [([], (0, 1))], 1)],
+        "domains": [2],
+        "layers": [-1],
+        "defaults": [0],
+        "mutexes": [],
+        "operators": [([], [([], (0, 1))], 1)],
         "axioms": [],
-    }  # fmt: skip
+    }
     search = TaskSearch(**task)
     for goal, message in (([(0, 2)], "variable 0 has no value 2"), ([(1, 0)], "variable 1 has no value 0")):
         with pytest.raises(ConfigurationError, match=message):

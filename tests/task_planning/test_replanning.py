@@ -35,9 +35,7 @@ def test_each_outcome_is_an_action() -> None:
     assert [action.name for action in domain.actions] == ["wash--1", "wash--2", "wash--3", "dry"]
     assert domain.outcomes("wash") == domain.outcomes("wash--2") == domain.actions[:3]
     assert domain.outcomes("dry") == domain.actions[3:]
-    assert [str(action.effect) for action in domain.actions[:2]] == [
-        "(and (wet ?d) (clean ?d))", "(and (wet ?d))"
-    ]  # fmt: skip
+    assert [str(action.effect) for action in domain.actions[:2]] == ["(and (wet ?d) (clean ?d))", "(and (wet ?d))"]
 
 
 def test_chances_are_outcomes() -> None:
@@ -58,9 +56,7 @@ def test_choices_multiply_and_nest() -> None:
       (:action single :effect (oneof (a))))"""
     domain = parse_domain(text)
     effects = {action.name: str(action.effect) for action in domain.actions}
-    assert [effects[f"two--{n}"] for n in range(1, 5)] == [
-        f"(and ({x}) ({y}))" for x, y in product("ab", "ce")
-    ]  # fmt: skip
+    assert [effects[f"two--{n}"] for n in range(1, 5)] == [f"(and ({x}) ({y}))" for x, y in product("ab", "ce")]
     assert [effects[f"nested--{n}"] for n in range(1, 4)] == ["(a)", "(b)", "(and (c) (e))"]
     assert [effects[f"given--{n}"] for n in range(1, 3)] == ["(when (a) (b))", "(when (a) (c))"]
     assert effects["single"] == "(a)"

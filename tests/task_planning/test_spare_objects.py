@@ -50,9 +50,10 @@ def test_an_object_that_comes_needs_no_translation(name: str, seed: int) -> None
     problem, random = TASK if name == "dishes" else load(name), Random(seed)
     named = {term for atom, _ in atoms_of(problem.goal) for term in atom.terms}
     later = [
-        object for object, types in problem.objects.items()
+        object
+        for object, types in problem.objects.items()
         if object not in named and len(types) == 1 and not any(object in term.arguments for term in problem.values)
-    ]  # fmt: skip
+    ]
     if not later or any(function.parameters for function in problem.domain.functions):
         return
     object = random.choice(later)

@@ -101,7 +101,10 @@ class ConstrainedModel(Model):
 def sas_task(task: dict[str, Any], problem: Problem) -> SasTask:
     """Return a random task as the translator would write it; each value stands for one fact."""
     return SasTask(
-        problem=problem, metric=0, mutexes=(), goal=tuple(task["goal"]),
+        problem=problem,
+        metric=0,
+        mutexes=(),
+        goal=tuple(task["goal"]),
         init=tuple(value for _, value in task["init"]),
         variables=tuple(
             SasVariable(f"var{v}", layer, tuple(f"Atom f{v}-{x}()" for x in range(size)))
@@ -117,7 +120,7 @@ def sas_task(task: dict[str, Any], problem: Problem) -> SasTask:
             for k, (needs, effects, _) in enumerate(task["operators"])
         ),
         axioms=tuple(SasAxiom(tuple(c), v, 1, x) for c, (v, x) in task["axioms"]),
-    )  # fmt: skip
+    )
 
 
 @settings(max_examples=scaled_examples(1.5), deadline=None)

@@ -25,8 +25,11 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
         at = parents[at]
     nodes = [
         SearchTreeNode(
-            parent, () if parent is None else (f"(pick b{index} table)", f"(place b{index} table)"),
-            tries=rng.randrange(40), estimate=float(rng.randrange(9)), is_in_plan=index in way,
+            parent,
+            () if parent is None else (f"(pick b{index} table)", f"(place b{index} table)"),
+            tries=rng.randrange(40),
+            estimate=float(rng.randrange(9)),
+            is_in_plan=index in way,
             is_transfer=parent is not None and rng.random() < 0.5,
             failures=tuple(
                 BranchFailure(f"(pick b{other} table)", "approach: 'panda_hand' collides with 'n0'", count)
@@ -34,7 +37,7 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
             ),
         )
         for index, parent in enumerate(parents)
-    ]  # fmt: skip
+    ]
     return SearchTree("7 objects", tuple(nodes))
 
 
@@ -73,16 +76,20 @@ def test_versions_after_transfers_differ_in_colour(seed: int) -> None:
 def test_failures_are_crosses_with_their_most_frequent_cause() -> None:
     """Two actions at most, the causes of one action together, the rest counted."""
     failures = (
-        BranchFailure("(pick a)", "too far", 5), BranchFailure("(pick b)", "blocked", 4),
-        BranchFailure("(pick a)", "no grip", 1), BranchFailure("(pick c)", "blocked", 1),
-    )  # fmt: skip
+        BranchFailure("(pick a)", "too far", 5),
+        BranchFailure("(pick b)", "blocked", 4),
+        BranchFailure("(pick a)", "no grip", 1),
+        BranchFailure("(pick c)", "blocked", 1),
+    )
     tree = SearchTree("7 objects", (SearchTreeNode(None, tries=11, failures=failures),))
     drawing = search_tree_drawing([tree])
     texts = [mark.text for mark in drawing.marks if isinstance(mark, Label)]
     assert texts[:4] == [
-        "search with 7 objects: 1 version, 11 attempts", "(pick a)  6 ×, often: too far", "(pick b)  4 ×: blocked",
+        "search with 7 objects: 1 version, 11 attempts",
+        "(pick a)  6 ×, often: too far",
+        "(pick b)  4 ×: blocked",
         "… 1 more action failed",
-    ]  # fmt: skip
+    ]
     assert len(drawing.meanings(Cross)) == 3
 
 

@@ -366,9 +366,13 @@ def test_a_notebook_shows_three_dimensions():
 
 def _view(*arguments: str, folder: Path) -> Process:
     return Process(
-        [sys.executable, "-m", "tmkit.cli", "view", *arguments], cwd=folder, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env={**os.environ, "COLUMNS": "200"},
-    )  # fmt: skip
+        [sys.executable, "-m", "tmkit.cli", "view", *arguments],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "COLUMNS": "200"},
+    )
 
 
 @pytest.mark.parametrize("shown", [("panda_table", "blocks3"), ("worlds:try",)])

@@ -182,9 +182,12 @@ def test_poses_with_covariance_of_a_localisation(storage: str, tmp_path: Path) -
     """In order of time, by a clock; the covariance is turned into the axes of the frame."""
     text = message_of(_TEXT, data="hello")
     bag = written(
-        tmp_path / "bag", ("/amcl_pose", _POSE, 3_000_000_000, pose_message(3, 0.3)), ("/chat", _TEXT, 5, text),
-        ("/amcl_pose", _POSE, 1_000_000_000, pose_message(1, 0.1)), storage=storage,
-    )  # fmt: skip
+        tmp_path / "bag",
+        ("/amcl_pose", _POSE, 3_000_000_000, pose_message(3, 0.3)),
+        ("/chat", _TEXT, 5, text),
+        ("/amcl_pose", _POSE, 1_000_000_000, pose_message(1, 0.1)),
+        storage=storage,
+    )
     times: list[float] = []
     buffer = Buffer(10.0)
     report = play_bag(bag, buffer, poses={"/amcl_pose": "base_link"}, wait_until=times.append)

@@ -26,7 +26,7 @@ from tmkit.world import (
     OutputFrame,
     check_chain,
     run_block,
-)  # fmt: skip
+)
 from tmkit.world.block_runner import provides
 from tmkit.world.blocks import Edit, Found
 
@@ -53,10 +53,18 @@ class Mirror(FunctionBlock):
         """Return the images."""
         self.then()
         return self.output(
-            OutputFrame(f"{self.name} of {frame}", None, scene.pose(frame) @ Pose([1.0, 0.0, 0.0]),
-                        1e-6 * np.eye(6), [self.made_class], [Box([0.1, 0.1, 0.1])], {"of": frame})
-            for match in found["things"] for frame in match.values()
-        )  # fmt: skip
+            OutputFrame(
+                f"{self.name} of {frame}",
+                None,
+                scene.pose(frame) @ Pose([1.0, 0.0, 0.0]),
+                1e-6 * np.eye(6),
+                [self.made_class],
+                [Box([0.1, 0.1, 0.1])],
+                {"of": frame},
+            )
+            for match in found["things"]
+            for frame in match.values()
+        )
 
 
 def things(**places: float) -> SceneGraph:
@@ -297,8 +305,13 @@ def test_a_block_is_executed_again_when_its_inputs_changed_meanwhile() -> None:
     assert "other 0" in scene
 
     for move in ("cup", "room"):  # a frame above counts
-        block = Mirror("mirror", "room", then=lambda m=move: world.update(  # type: ignore[misc]
-            lambda s: s.set_pose(m, Pose([0.0, next(counts), 0.0]))))  # fmt: skip
+        block = Mirror(
+            "mirror",
+            "room",
+            then=lambda m=move: world.update(  # type: ignore[misc]
+                lambda s: s.set_pose(m, Pose([0.0, next(counts), 0.0]))
+            ),
+        )
         with pytest.raises(BlockError, match="'mirror' is refused: its inputs changed during each of 4 executions"):
             run_block(world, block, attempts=4)
     assert world.scene.pose("mirror of cup").translation[0] == 2.0
@@ -357,11 +370,22 @@ def test_a_chain_that_does_not_fit_is_refused_before_it_runs() -> None:
 def test_patterns_that_provide_others() -> None:
     """More classes, narrower sizes, the same relations."""
     box = Part("a", ["x", "y"], shape="box", dimensions=[(0.1, 0.2)] * 3, attributes={"k": 1})
-    for part in (Part("p"), Part("p", ["x"]), Part("p", shape="box"), Part("p", ["x"], attributes={"k": 1}),
-                 Part("p", shape="box", dimensions=[(0.0, 0.5)] * 3)):  # fmt: skip
+    for part in (
+        Part("p"),
+        Part("p", ["x"]),
+        Part("p", shape="box"),
+        Part("p", ["x"], attributes={"k": 1}),
+        Part("p", shape="box", dimensions=[(0.0, 0.5)] * 3),
+    ):
         assert provides(Pattern([box]), Pattern([part]))
-    for part in (Part("p", ["z"]), Part("p", shape="sphere"), Part("p", attributes={"k": 2}), Part("p", count=2),
-                 Part("p", shape="box", dimensions=[(0.15, 0.5)] * 3), Part("p", test=lambda *_: True)):  # fmt: skip
+    for part in (
+        Part("p", ["z"]),
+        Part("p", shape="sphere"),
+        Part("p", attributes={"k": 2}),
+        Part("p", count=2),
+        Part("p", shape="box", dimensions=[(0.15, 0.5)] * 3),
+        Part("p", test=lambda *_: True),
+    ):
         assert not provides(Pattern([box]), Pattern([part]))
     legs = [Part("leg", ["x"], count=3), Part("top", ["y"])]
     made = Pattern(legs, [Above("top", "leg")])
@@ -373,8 +397,10 @@ def test_patterns_that_provide_others() -> None:
 
 _parts = st.builds(
     lambda classes, shape, count: (classes, shape, count),
-    st.sets(st.sampled_from("xy")), st.sampled_from([None, "box"]), st.integers(1, 2),
-)  # fmt: skip
+    st.sets(st.sampled_from("xy")),
+    st.sampled_from([None, "box"]),
+    st.integers(1, 2),
+)
 
 
 def _pattern(parts: list[tuple[set[str], str | None, int]], is_related: bool) -> Pattern:

@@ -459,8 +459,11 @@ def test_a_robot_with_joint_states() -> None:
     assert buffer.set_joint_states(JointState(Header(Time(2), ""), names, [0.2, 1.0, -3.0, 0.2]))
     turn = math.pi  # the elbow goes on over half a turn: 3 and -3 are 0.28 apart
     found = numbers(buffer.lookup_transform("map", "tip", 1.5))
-    at = [math.cos(0.5) + math.cos(0.5 + turn) - 0.1 * math.sin(0.5 + turn),
-          math.sin(0.5) + math.sin(0.5 + turn) + 0.1 * math.cos(0.5 + turn), 6]  # fmt: skip
+    at = [
+        math.cos(0.5) + math.cos(0.5 + turn) - 0.1 * math.sin(0.5 + turn),
+        math.sin(0.5) + math.sin(0.5 + turn) + 0.1 * math.cos(0.5 + turn),
+        6,
+    ]
     assert found[:3] == pytest.approx(at, abs=1e-9)
     assert numbers(buffer.lookup_transform("lower", "right", 1.5))[:3] == pytest.approx([1, -0.1, 0])
     assert buffer.get_latest_common_time("map", "tip") == Time(2)

@@ -42,9 +42,14 @@ class Disturbed(SimulatedExecutor):
 
 
 def run(
-    step: int, happening: Callable[[Simulation], None], *, seed: int = 0, goal: str = TOWER, executes: Any = None,
+    step: int,
+    happening: Callable[[Simulation], None],
+    *,
+    seed: int = 0,
+    goal: str = TOWER,
+    executes: Any = None,
     **wrong: Any,
-) -> tuple[ClosedLoopResult, Any]:  # fmt: skip
+) -> tuple[ClosedLoopResult, Any]:
     """Build a tower while something happens; return the outcome, and where the blocks are."""
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
     q = robot.ready_configuration(scene)

@@ -78,8 +78,10 @@ def test_axes_of_a_plane() -> None:
     assert found.rotate([0.0, 0.0, 1.0])[2] > 1.0 - 1e-9
     assert np.abs(found.translation).max() < 0.01
     assert len(scene.shapes("p plane 1")[0].shape.points) == 4000
-    away = run_block(LiveScene(seen(plane(rng, 900, Pose([0.0, 0.0, 1.0]), (0.9, 0.4), 0.0))),
-                     PlaneSegmentation("p", "camera", gap=0.1))  # fmt: skip
+    away = run_block(
+        LiveScene(seen(plane(rng, 900, Pose([0.0, 0.0, 1.0]), (0.9, 0.4), 0.0))),
+        PlaneSegmentation("p", "camera", gap=0.1),
+    )
     assert away.local_pose("p plane 1").rotate([0.0, 0.0, 1.0])[2] < -0.999  # a ceiling
 
 

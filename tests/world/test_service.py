@@ -103,9 +103,13 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
     assert (then.mean, then.covariance.tolist()) == (Pose([1.5, 0, 0]), COVARIANCE.tolist())
     looks = {name: client.look(name, "hand") for name in ("exists", "parent", "ancestors", "root", "body", "classes")}
     assert looks == {
-        "exists": True, "parent": "arm", "ancestors": ["arm", "table", "world"], "root": "world", "body": "hand",
+        "exists": True,
+        "parent": "arm",
+        "ancestors": ["arm", "table", "world"],
+        "root": "world",
+        "body": "hand",
         "classes": ["tool"],
-    }  # fmt: skip
+    }
     assert client.look("exists", "ghost") is False
     assert client.look("children", "world") == ["table", "bee"]
     assert (client.look("roots"), client.look("joints"), client.look("class", "tool")) == (["world"], ["arm"], ["hand"])
@@ -377,9 +381,14 @@ def test_followers_see_what_their_filters_say(served: tuple[WorldServer, Client]
     """What a follower puts together from the changes is, after each of them, what its filter says of the scene."""
     server, client = served
     filters: list[dict[str, Any]] = [
-        {}, {"subtree": "table"}, {"classes": ["a", "b"]}, {"near": ("center", 2.0)},
-        {"subtree": "table", "classes": ["a"], "near": ("center", 3.0)}, {"subtree": "nowhere"}, {"near": ("none", 1)},
-    ]  # fmt: skip
+        {},
+        {"subtree": "table"},
+        {"classes": ["a", "b"]},
+        {"near": ("center", 2.0)},
+        {"subtree": "table", "classes": ["a"], "near": ("center", 3.0)},
+        {"subtree": "nowhere"},
+        {"near": ("none", 1)},
+    ]
     chance = np.random.default_rng(3)
     server.live.update(lambda scene: scene.add_frame("center", "world"))
     followers = [(asked, another(client).follow(timeout=60.0, **asked), dict[str, Any]()) for asked in filters]
@@ -519,9 +528,14 @@ def test_limits_are_kept() -> None:
     """Size of messages, operations, frames, uploads, waiting requests and rate are bounded, each with a reason."""
     transport = InProcessTransport()
     limits = ServiceLimits(
-        message_bytes=5_000, operations=10, frames=5, followers=2, kept_versions=3, upload_bytes=1_000,
+        message_bytes=5_000,
+        operations=10,
+        frames=5,
+        followers=2,
+        kept_versions=3,
+        upload_bytes=1_000,
         requests_per_second=1e9,
-    )  # fmt: skip
+    )
     with WorldServer(transport, limits=limits) as server:
         client = Client(transport)
         with refused("size", r"the message has 10\d\d\d bytes; this server takes 5000"):
@@ -640,7 +654,7 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
         (raw(["poses", [["table", None, True, ["q"]]]]), "format", "Expected `float`"),
         (raw(["fetch", 77]), "gone", "version 77 is not kept"),
     ],
-)  # fmt: skip
+)
 def test_garbage_is_refused_with_a_reason(
     served: tuple[WorldServer, Client], message: bytes, kind: str, reason: str
 ) -> None:
@@ -665,8 +679,9 @@ def test_any_bytes_are_answered(served: tuple[WorldServer, Client], data: st.Dat
     messages = [
         raw(["edit", [["pose", "table", [0.0, 0, 0, 0, 0, 0, 1], b"\0" * 288], ["remove", "x", True]], b"", None]),
         raw(["follow", server.world, 0, 0.0, 0.0, ["table", ["a"], ["table", 1.0], None]]),
-        raw(["poses", [["table", "world", True, None, None]]]), raw(["look", "parent", "table"]),
-    ]  # fmt: skip
+        raw(["poses", [["table", "world", True, None, None]]]),
+        raw(["look", "parent", "table"]),
+    ]
     message = bytearray(data.draw(st.sampled_from(messages) | st.binary(max_size=60)))
     for _ in range(data.draw(st.integers(0, 4))):
         if message:

@@ -24,7 +24,7 @@ from tmkit.world import (
     Predictor,
     StatePublisher,
     run_block,
-)  # fmt: skip
+)
 
 # --------------------------------------------------------------------------------------------------------- prediction
 

@@ -12,9 +12,12 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit._support.output import write_text as write_text
     from tmkit._support.source_location import (
-        ImportLog as ImportLog, ImportNote as ImportNote, Note as Note, SourceLocation as SourceLocation,
+        ImportLog as ImportLog,
+        ImportNote as ImportNote,
+        Note as Note,
+        SourceLocation as SourceLocation,
         did_you_mean as did_you_mean,
-    )  # fmt: skip
+    )
     from tmkit._support.xml import XmlElement as XmlElement, read_xml as read_xml
 else:
     __getattr__, __dir__ = lazy_names(__name__)

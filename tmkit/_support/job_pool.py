@@ -47,9 +47,14 @@ _TAIL_LINES = 8
 
 
 def first_in_order(
-    work: Callable[[Job, Tell], Result], jobs: Sequence[Job], *, decides: Callable[[Result], bool], processes: int,
-    on_message: Callable[[int, Any], None], name: Callable[[int], str],
-) -> tuple[Result, ...]:  # fmt: skip
+    work: Callable[[Job, Tell], Result],
+    jobs: Sequence[Job],
+    *,
+    decides: Callable[[Result], bool],
+    processes: int,
+    on_message: Callable[[int, Any], None],
+    name: Callable[[int], str],
+) -> tuple[Result, ...]:
     """Do jobs until one decides, several at a time; return the results up to that one, in order, or all.
 
     Jobs, results and ``work``, which is a function of a module, are pickled. ``work`` passes messages to its second
@@ -140,9 +145,14 @@ class _Worker:
 
 class _Race(Generic[Job, Result]):
     def __init__(
-        self, work: Callable[[Job, Tell], Result], jobs: Sequence[Job], folder: Path, decides: Callable[[Result], bool],
-        on_message: Callable[[int, Any], None], name: Callable[[int], str],
-    ) -> None:  # fmt: skip
+        self,
+        work: Callable[[Job, Tell], Result],
+        jobs: Sequence[Job],
+        folder: Path,
+        decides: Callable[[Result], bool],
+        on_message: Callable[[int, Any], None],
+        name: Callable[[int], str],
+    ) -> None:
         self.work, self.jobs, self.folder = work, jobs, folder
         self.decides, self.on_message, self.name = decides, on_message, name
         self.running: dict[int, _Worker] = {}
@@ -178,9 +188,13 @@ class _Race(Generic[Job, Result]):
         with interrupts_kept(), job.open("rb") as given, log.open("wb") as errors:
             try:
                 process = subprocess.Popen(
-                    tied([sys.executable, "-P", "-c", _MAIN]), env=environment, stdin=given, stdout=subprocess.PIPE,
-                    stderr=errors, process_group=0,
-                )  # fmt: skip
+                    tied([sys.executable, "-P", "-c", _MAIN]),
+                    env=environment,
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    process_group=0,
+                )
             except OSError as error:
                 raise WorkerError(f"no process could be started for {self.name(number)}: {error}", output="") from error
             worker = self.running[number] = _Worker(number, process, log)

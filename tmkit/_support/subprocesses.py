@@ -97,9 +97,16 @@ class Program:
     """
 
     def __init__(
-        self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], time_limit: float,
-        standard_input: Path | None = None, memory_limit: int | None = None, stop_at: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        time_limit: float,
+        standard_input: Path | None = None,
+        memory_limit: int | None = None,
+        stop_at: str = "",
+    ) -> None:
         self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
         self._time_limit, self._standard_input, self._memory_limit = time_limit, standard_input, memory_limit
         self._stop_at = stop_at
@@ -117,9 +124,13 @@ class Program:
             try:
                 with interrupts_kept():  # an interrupt while the program starts would leave it running
                     self._process = subprocess.Popen(
-                        tied(command), cwd=self._folder, env=self._environment, stdin=given, stdout=log,
+                        tied(command),
+                        cwd=self._folder,
+                        env=self._environment,
+                        stdin=given,
+                        stdout=log,
                         stderr=subprocess.STDOUT,
-                    )  # fmt: skip
+                    )
                 _limit(self._process.pid, self._time_limit, self._memory_limit)
             except OSError as error:
                 self._kill()

@@ -238,9 +238,13 @@ class XmlElement:
 
 
 def read_xml(
-    path: Path, *, root: str | tuple[str, ...], note: Note = unheard, limits: ReadingLimits | None = None,
+    path: Path,
+    *,
+    root: str | tuple[str, ...],
+    note: Note = unheard,
+    limits: ReadingLimits | None = None,
     data: bytes | None = None,
-) -> XmlElement:  # fmt: skip
+) -> XmlElement:
     """Read an XML file.
 
     Args:
@@ -297,9 +301,14 @@ def _parsed(data: bytes, file: XmlFile, encoding: str | None) -> _Element:
 
     def parser(*, recover: bool) -> etree.XMLParser:
         return etree.XMLParser(
-            resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, remove_comments=True,
-            recover=recover, encoding=encoding,
-        )  # fmt: skip
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            dtd_validation=False,
+            remove_comments=True,
+            recover=recover,
+            encoding=encoding,
+        )
 
     try:
         return etree.fromstring(data, parser(recover=False))

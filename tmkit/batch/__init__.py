@@ -11,17 +11,23 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.batch.arena import (
-        ArenaRow as ArenaRow, Planner as Planner, arena_table as arena_table, load_suite as load_suite,
+        ArenaRow as ArenaRow,
+        Planner as Planner,
+        arena_table as arena_table,
+        load_suite as load_suite,
         run_arena as run_arena,
-    )  # fmt: skip
+    )
     from tmkit.batch.batch_files import load_batch as load_batch
     from tmkit.batch.dataset import Dataset as Dataset, write_dataset as write_dataset
     from tmkit.batch.generated_problems import GeneratedProblem as GeneratedProblem
     from tmkit.batch.generators import GeneratorSource as GeneratorSource, generate as generate
     from tmkit.batch.problems import (
-        Batch as Batch, BatchEntry as BatchEntry, BatchOptions as BatchOptions, FixedProblem as FixedProblem,
+        Batch as Batch,
+        BatchEntry as BatchEntry,
+        BatchOptions as BatchOptions,
+        FixedProblem as FixedProblem,
         ProblemSource as ProblemSource,
-    )  # fmt: skip
+    )
     from tmkit.batch.results import BatchTable as BatchTable, open_results as open_results
     from tmkit.batch.running import BatchProgress as BatchProgress, BatchSummary as BatchSummary, run_batch as run_batch
 else:

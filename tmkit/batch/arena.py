@@ -130,10 +130,16 @@ def load_suite(name: str | Path, **reading: Any) -> Batch:
 
 
 def run_arena(
-    suites: Mapping[str, Batch], folder: str | Path, *, planners: Sequence[str] = (OWN,), seeds: int | None = None,
-    simulate: bool = False, scheduler: str | None = None, workers: int | None = None,
+    suites: Mapping[str, Batch],
+    folder: str | Path,
+    *,
+    planners: Sequence[str] = (OWN,),
+    seeds: int | None = None,
+    simulate: bool = False,
+    scheduler: str | None = None,
+    workers: int | None = None,
     on_progress: Callable[[BatchProgress], None] | None = None,
-) -> list[ArenaRow]:  # fmt: skip
+) -> list[ArenaRow]:
     """Run planners on suites and write ``arena.md``, the table; the results of each are in a folder of its own.
 
     Args:
@@ -159,7 +165,7 @@ def run_arena(
             entries = tuple(
                 replace(entry, source=_planned_by(entry.source, planner), seeds=entry.seeds[:seeds])
                 for entry in batch.entries
-            )  # fmt: skip
+            )
             wanted = Batch(entries, replace(batch.options, check=True, simulate=simulate))
             results = Path(folder) / f"{suite}-{re.sub(r'[^A-Za-z0-9_.]+', '.', planner)}"
             run_batch(wanted, results, scheduler=scheduler, workers=workers, on_progress=on_progress)
@@ -184,13 +190,19 @@ def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path)
         failed = next((run for run in mine if run["is_valid"] is None), None)
         played = [run["ends_well"] for run in mine if run["ends_well"] is not None]
         yield ArenaRow(
-            suite, entry.label, planner, len(mine), len(good), sum(run["is_valid"] is False for run in mine),
-            sum(played) if played else None, _quantile([run["cpu_seconds"] for run in good], 0.5),
+            suite,
+            entry.label,
+            planner,
+            len(mine),
+            len(good),
+            sum(run["is_valid"] is False for run in mine),
+            sum(played) if played else None,
+            _quantile([run["cpu_seconds"] for run in good], 0.5),
             _quantile([run["cpu_seconds"] for run in good], 0.95),
             _quantile([len(run["actions"]) for run in good if run["actions"]], 0.5),
             _quantile([run["path_length"] for run in good], 0.5),
             "" if failed is None else ": ".join(filter(None, (failed["status"], failed["explanation"]))),
-        )  # fmt: skip
+        )
 
 
 def _quantile(values: Sequence[float], share: float) -> float | None:
@@ -205,11 +217,16 @@ def arena_table(rows: Sequence[ArenaRow]) -> str:
     ]
     for row in rows:
         cells = [
-            row.suite, row.problem, row.planner, f"{row.solved} of {row.runs}", str(row.invalid or ""),
+            row.suite,
+            row.problem,
+            row.planner,
+            f"{row.solved} of {row.runs}",
+            str(row.invalid or ""),
             "" if row.ends_well is None else f"{row.ends_well} of {row.solved + row.invalid}",
-            *("" if value is None else f"{value:.3g}" for value in (
-                row.seconds, row.slow_seconds, row.actions, row.path_length,
-            )),
-        ]  # fmt: skip
+            *(
+                "" if value is None else f"{value:.3g}"
+                for value in (row.seconds, row.slow_seconds, row.actions, row.path_length)
+            ),
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -83,14 +83,16 @@ class AttemptServer:
         if self._process is None or self._process.poll() is not None:
             self.close()
             paths = os.pathsep.join(str(Path(path or ".").resolve()) for path in sys.path)
-            environment = {
-                **os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0", **dict.fromkeys(_ONE_THREAD, "1"),
-            }  # fmt: skip
+            environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0", **dict.fromkeys(_ONE_THREAD, "1")}
             with interrupts_kept():
                 self._process = subprocess.Popen(
-                    tied([sys.executable, "-P", "-c", _MAIN]), env=environment, stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0,
-                )  # fmt: skip
+                    tied([sys.executable, "-P", "-c", _MAIN]),
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    process_group=0,
+                )
         return self._process
 
     def close(self) -> None:
@@ -307,17 +309,22 @@ def _row_of(answer: PlanResult | Plan | None) -> Row:
     else:
         found, told = answer.plan, answer.to_dict()
         row = {
-            "status": answer.status.value, "explanation": answer.explanation, "actions": told["actions"],
+            "status": answer.status.value,
+            "explanation": answer.explanation,
+            "actions": told["actions"],
             "diagnosis": json.dumps(told["diagnosis"], sort_keys=True),
-            "skeletons": answer.statistics.skeletons, "attempts": answer.statistics.attempts,
-            "constraints": answer.statistics.constraints, "task_seconds": answer.statistics.task_seconds,
-        }  # fmt: skip
+            "skeletons": answer.statistics.skeletons,
+            "attempts": answer.statistics.attempts,
+            "constraints": answer.statistics.constraints,
+            "task_seconds": answer.statistics.task_seconds,
+        }
     if found is not None:
         document = plan_to_dict(found, with_scene=False, with_timing=False)
         row |= {
-            "cost": float(found.cost), "path_length": float(found.path_length),
+            "cost": float(found.cost),
+            "path_length": float(found.path_length),
             "plan": json.dumps(document, sort_keys=True, allow_nan=False, ensure_ascii=False),
-        }  # fmt: skip
+        }
     return row
 
 

@@ -51,9 +51,14 @@ _GENERATOR_KEYS = ("generator", "options", "parameters")
 
 
 def load_batch(
-    path: str | Path, *, domain: str | Path | None = None, semantics: str | Path | None = None,
-    allow_folders: Sequence[str | Path] = (), packages: Mapping[str, str | Path] | None = None, meshes: str = "load",
-) -> Batch:  # fmt: skip
+    path: str | Path,
+    *,
+    domain: str | Path | None = None,
+    semantics: str | Path | None = None,
+    allow_folders: Sequence[str | Path] = (),
+    packages: Mapping[str, str | Path] | None = None,
+    meshes: str = "load",
+) -> Batch:
     """Load a batch file.
 
     Args:
@@ -93,9 +98,13 @@ def load_batch(
 
 
 def _source(
-    table: JsonNode, file: Path, seed: int, reading: Mapping[str, Any], domain: str | Path | None,
+    table: JsonNode,
+    file: Path,
+    seed: int,
+    reading: Mapping[str, Any],
+    domain: str | Path | None,
     semantics: str | Path | None,
-) -> ProblemSource:  # fmt: skip
+) -> ProblemSource:
     if "motions" in table.table():
         return _motions(table, file, reading)
     if "pddlstream" in table.table():

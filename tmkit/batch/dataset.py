@@ -53,10 +53,17 @@ _CARD, _ROWS_AT_A_TIME = "card.json", 256
 
 
 def write_dataset(
-    results: str | Path, folder: str | Path, *, layout: Literal["parquet", "lerobot"] = "parquet", rate: float = 30.0,
-    picture_size: tuple[int, int] | None = None, points: int = 0, domain: str | Path | PythonDomain | None = None,
-    semantics: str | Path | None = None, on_progress: Callable[[Progress], None] | None = None,
-) -> None:  # fmt: skip
+    results: str | Path,
+    folder: str | Path,
+    *,
+    layout: Literal["parquet", "lerobot"] = "parquet",
+    rate: float = 30.0,
+    picture_size: tuple[int, int] | None = None,
+    points: int = 0,
+    domain: str | Path | PythonDomain | None = None,
+    semantics: str | Path | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> None:
     """Write a dataset of the results of a batch. O(rows) time.
 
     Args:
@@ -224,9 +231,13 @@ def _write_episodes(rows: Iterator[BatchRow], folder: Path, rate: float, view: _
             goal = [] if plan.goal == "(and)" else plan.goal.split()
             task = " ".join([*goal, *map(str, plan.continuous_goals)])
             writer.add(
-                motion.positions, velocities=motion.velocities, accelerations=motion.accelerations,
-                joint_names=motion.joint_names, task=task, pictures=pictures,
-            )  # fmt: skip
+                motion.positions,
+                velocities=motion.velocities,
+                accelerations=motion.accelerations,
+                joint_names=motion.joint_names,
+                task=task,
+                pictures=pictures,
+            )
         except ConfigurationError as error:
             raise ConfigurationError(f"{row['key']}: {error}") from error
     if writer is None:
@@ -266,7 +277,7 @@ class _Tables:
                 for name in self._schemas
             },
             "results": {name: results.card[name] for name in ("problems", "statuses", "digest")},
-        }  # fmt: skip
+        }
         (self._folder / _CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
     def _add(self, name: str, row: dict[str, Any]) -> None:
@@ -289,19 +300,34 @@ class _Tables:
             self._scenes.add(row["scene"])
             yield "scenes", {"scene": row["scene"], "json": json.dumps(scene_to_dict(scene), sort_keys=True)}
         names = ("key", "entry", "seed", "parameters", "status", "explanation", "scene", "is_valid", "ends_well")
-        yield "problems", {
-            "problem": number, **{name: row[name] for name in names}, "actions": len(row["actions"]),
-            "cost": row["cost"], "path_length": row["path_length"], "domain": plan and plan.domain,
-            "goal": plan and " ".join(plan.goal.split()), "robots": plan and [arm.name for arm in plan.robots],
-            "continuous_goals": plan and [*map(str, plan.continuous_goals)],
-        }  # fmt: skip
+        yield (
+            "problems",
+            {
+                "problem": number,
+                **{name: row[name] for name in names},
+                "actions": len(row["actions"]),
+                "cost": row["cost"],
+                "path_length": row["path_length"],
+                "domain": plan and plan.domain,
+                "goal": plan and " ".join(plan.goal.split()),
+                "robots": plan and [arm.name for arm in plan.robots],
+                "continuous_goals": plan and [*map(str, plan.continuous_goals)],
+            },
+        )
         for action in diagnosis.get("actions", ()):
             for cause in action["causes"]:
-                yield "failures", {
-                    "problem": number, "action": action["action"], "attempts": action["failures"],
-                    "cause": str(cause["cause"]), "phase": str(cause["phase"]), "count": cause["count"],
-                    "in_the_way": [*cause["in_the_way"]],
-                }  # fmt: skip
+                yield (
+                    "failures",
+                    {
+                        "problem": number,
+                        "action": action["action"],
+                        "attempts": action["failures"],
+                        "cause": str(cause["cause"]),
+                        "phase": str(cause["phase"]),
+                        "count": cause["count"],
+                        "in_the_way": [*cause["in_the_way"]],
+                    },
+                )
         if plan is not None:
             for name, found in self._plan_rows(plan):
                 yield name, {"problem": number, **found}
@@ -315,32 +341,59 @@ class _Tables:
         facts = [frozenset(map(str, domain.state(scene, types, q))) for scene, q in states]
         for at, (scene, q) in enumerate(states):
             placed = scene.at(q)
-            yield "states", {
-                "state": at, "facts": sorted(facts[at]), "joint_names": [*scene.joint_names], "q": [*map(float, q)],
-                "objects": objects, "poses": [placed.pose(name).as_array().tolist() for name in objects],
-                "parents": [scene.parent(name) for name in objects],
-            }  # fmt: skip
+            yield (
+                "states",
+                {
+                    "state": at,
+                    "facts": sorted(facts[at]),
+                    "joint_names": [*scene.joint_names],
+                    "q": [*map(float, q)],
+                    "objects": objects,
+                    "poses": [placed.pose(name).as_array().tolist() for name in objects],
+                    "parents": [scene.parent(name) for name in objects],
+                },
+            )
         for at, step in enumerate(plan.steps):
             (scene, q), before, after = states[at], facts[at], facts[at + 1]
-            yield "actions", {
-                "step": at + 1, "action": step.action.name, "arguments": [*step.action.arguments],
-                "choice": step.choice, "adds": sorted(after - before), "deletes": sorted(before - after),
-                "cost": float(step.cost),
-            }  # fmt: skip
+            yield (
+                "actions",
+                {
+                    "step": at + 1,
+                    "action": step.action.name,
+                    "arguments": [*step.action.arguments],
+                    "choice": step.choice,
+                    "adds": sorted(after - before),
+                    "deletes": sorted(before - after),
+                    "cost": float(step.cost),
+                },
+            )
             for index, segment in enumerate(step.segments, start=1):
                 arm = plan.arm(segment.arm)
                 said = {"step": at + 1, "segment": index, "arm": segment.arm}
                 if segment.kind is SegmentKind.GRASP and segment.held is not None:
                     seen = scene.pose(arm.tool, relative_to=segment.held, q=q)
                     fingers = dict(segment.gripper)
-                    yield "grasps", {
-                        **said, "object": segment.held, "pose": seen.as_array().tolist(),
-                        "finger_joints": [*fingers], "fingers": [*map(float, fingers.values())],
-                    }  # fmt: skip
-                yield "motions", {
-                    **said, "kind": segment.kind.value, "joint_names": [*segment.joint_names],
-                    "path": np.asarray(segment.path).tolist(), "held": segment.held, "into": segment.into,
-                }  # fmt: skip
+                    yield (
+                        "grasps",
+                        {
+                            **said,
+                            "object": segment.held,
+                            "pose": seen.as_array().tolist(),
+                            "finger_joints": [*fingers],
+                            "fingers": [*map(float, fingers.values())],
+                        },
+                    )
+                yield (
+                    "motions",
+                    {
+                        **said,
+                        "kind": segment.kind.value,
+                        "joint_names": [*segment.joint_names],
+                        "path": np.asarray(segment.path).tolist(),
+                        "held": segment.held,
+                        "into": segment.into,
+                    },
+                )
                 scene, q = segment.end(scene, np.asarray(q))
         if self._view.size is not None or self._view.points:
             for at, (picture, cloud) in enumerate(self._view.states(states)):
@@ -361,29 +414,57 @@ def _schemas() -> dict[str, pa.Schema]:
     place = {"problem": count, "step": count, "segment": count, "arm": text}
     fields: dict[str, dict[str, Any]] = {
         "problems": {
-            "problem": count, "key": text, "entry": text, "seed": count, "parameters": text, "domain": text,
-            "robots": texts, "goal": text, "continuous_goals": texts, "scene": text, "status": text,
-            "explanation": text, "actions": count, "cost": number, "path_length": number, "is_valid": pa.bool_(),
+            "problem": count,
+            "key": text,
+            "entry": text,
+            "seed": count,
+            "parameters": text,
+            "domain": text,
+            "robots": texts,
+            "goal": text,
+            "continuous_goals": texts,
+            "scene": text,
+            "status": text,
+            "explanation": text,
+            "actions": count,
+            "cost": number,
+            "path_length": number,
+            "is_valid": pa.bool_(),
             "ends_well": pa.bool_(),
         },
         "failures": {
-            "problem": count, "action": text, "attempts": count, "phase": text, "cause": text, "count": count,
+            "problem": count,
+            "action": text,
+            "attempts": count,
+            "phase": text,
+            "cause": text,
+            "count": count,
             "in_the_way": texts,
         },
         "scenes": {"scene": text, "json": text},
         "states": {
-            "problem": count, "state": count, "facts": texts, "joint_names": texts, "q": numbers, "objects": texts,
-            "poses": pa.list_(pa.list_(number, 7)), "parents": texts,
+            "problem": count,
+            "state": count,
+            "facts": texts,
+            "joint_names": texts,
+            "q": numbers,
+            "objects": texts,
+            "poses": pa.list_(pa.list_(number, 7)),
+            "parents": texts,
         },
         "actions": {
-            "problem": count, "step": count, "action": text, "arguments": texts, "choice": text, "adds": texts,
-            "deletes": texts, "cost": number,
+            "problem": count,
+            "step": count,
+            "action": text,
+            "arguments": texts,
+            "choice": text,
+            "adds": texts,
+            "deletes": texts,
+            "cost": number,
         },
         "grasps": {**place, "object": text, "pose": pa.list_(number, 7), "finger_joints": texts, "fingers": numbers},
-        "motions": {
-            **place, "kind": text, "joint_names": texts, "path": pa.list_(numbers), "held": text, "into": text,
-        },
+        "motions": {**place, "kind": text, "joint_names": texts, "path": pa.list_(numbers), "held": text, "into": text},
         "pictures": {"problem": count, "state": count, "png": pa.binary()},
         "clouds": {"problem": count, "state": count, "points": pa.list_(pa.list_(pa.float32(), 3))},
-    }  # fmt: skip
+    }
     return {name: pa.schema(list(columns.items())) for name, columns in fields.items()}

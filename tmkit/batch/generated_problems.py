@@ -72,9 +72,12 @@ def add_block(
     pose = Pose([x, y, top + size[2] / 2], [0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)])
     local = scene.pose(support, relative_to="world").inverse() @ pose
     return scene.add_frame(
-        name, support, pose=local, shapes=[AttachedShape(Box(list(size)), color=(0.3, 0.5, 0.8, 1.0))],
+        name,
+        support,
+        pose=local,
+        shapes=[AttachedShape(Box(list(size)), color=(0.3, 0.5, 0.8, 1.0))],
         classes=["movable"],
-    )  # fmt: skip
+    )
 
 
 def regrasp(*, seed: int = 0) -> GeneratedProblem:
@@ -302,9 +305,12 @@ def lying(cylinders: int = 2, *, seed: int = 0) -> GeneratedProblem:
         lies = lies @ Pose([0.0, 0.0, 0.0], [half, 0.0, 0.0, half])
         at = Pose([0.35 + 0.13 * (k % 3), -0.3 + 0.15 * (k // 3), radius], lies.quat_xyzw)
         scene = scene.add_frame(
-            f"c{k}", "table", pose=scene.pose("table", relative_to="world").inverse() @ at,
-            shapes=[AttachedShape(Cylinder(radius, length))], classes=["movable"],
-        )  # fmt: skip
+            f"c{k}",
+            "table",
+            pose=scene.pose("table", relative_to="world").inverse() @ at,
+            shapes=[AttachedShape(Cylinder(radius, length))],
+            classes=["movable"],
+        )
         if cylinders > 1:
             place = Pose([0.35 + 0.1 * (k % 3), 0.15 + 0.12 * (k // 3), length / 2])
             goal.append(ObjectAt(f"c{k}", place, relative_to="world", metres=0.02))
@@ -323,9 +329,13 @@ def tetromino(*, seed: int = 0) -> GeneratedProblem:
     deep, wide, x, y = 3 * side + slack, 4 * side + slack, 0.5, 0.3
     scene = add_box(scene, "tray", (deep, wide, 0.002), (x, y, 0.001), ("region",))
     for k, (dx, dy, along, across) in enumerate(
-        [(deep / 2 + 0.005, 0.0, 0.01, wide + 0.02), (-deep / 2 - 0.005, 0.0, 0.01, wide + 0.02),
-         (0.0, wide / 2 + 0.005, deep, 0.01), (0.0, -wide / 2 - 0.005, deep, 0.01)]
-    ):  # fmt: skip
+        [
+            (deep / 2 + 0.005, 0.0, 0.01, wide + 0.02),
+            (-deep / 2 - 0.005, 0.0, 0.01, wide + 0.02),
+            (0.0, wide / 2 + 0.005, deep, 0.01),
+            (0.0, -wide / 2 - 0.005, deep, 0.01),
+        ]
+    ):
         scene = add_box(scene, f"rim{k}", (along, across, 0.02), (x + dx, y + dy, 0.01))
     square, bar = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)], [(float(k), 0.0) for k in range(4)]
     for k, cells in enumerate((square, bar, square)):
@@ -386,7 +396,19 @@ def scattered(objects: int = 4, *, size: float = CUBE, gap: float = 0.03, seed: 
 GENERATORS: Mapping[str, Callable[..., GeneratedProblem]] = {
     made.__name__: made
     for made in (
-        blocked, clutter, cook, handover, lying, mobile, regrasp, scattered, shelf, sussman4, swaps, tetromino, towers,
+        blocked,
+        clutter,
+        cook,
+        handover,
+        lying,
+        mobile,
+        regrasp,
+        scattered,
+        shelf,
+        sussman4,
+        swaps,
+        tetromino,
+        towers,
     )
-}  # fmt: skip
+}
 """The generators by name."""

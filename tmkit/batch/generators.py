@@ -19,11 +19,17 @@ from tmkit.tamp.problem import PlanningProblem
 
 _ARMS = ("panda", "iiwa", "baxter")
 _RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
-    ("clutter", "side"): (1, 5), ("cook", "blocks"): (1, 20), ("handover", "objects"): (1, 4),
-    ("handover", "wall"): (0.01, 0.5), ("lying", "cylinders"): (1, 6), ("scattered", "objects"): (1, 24),
-    ("scattered", "size"): (0.03, 0.07), ("shelf", "blocks"): (1, 6), ("swaps", "blocks"): (2, 16),
+    ("clutter", "side"): (1, 5),
+    ("cook", "blocks"): (1, 20),
+    ("handover", "objects"): (1, 4),
+    ("handover", "wall"): (0.01, 0.5),
+    ("lying", "cylinders"): (1, 6),
+    ("scattered", "objects"): (1, 24),
+    ("scattered", "size"): (0.03, 0.07),
+    ("shelf", "blocks"): (1, 6),
+    ("swaps", "blocks"): (2, 16),
     ("towers", "blocks"): (2, 25),
-}  # fmt: skip
+}
 
 _HARDNESS: Mapping[str, Callable[[float], dict[str, Any]]] = {
     "blocked": lambda h: {"gap": 0.03 - 0.02 * h},

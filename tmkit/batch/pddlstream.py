@@ -120,9 +120,12 @@ def _library(checkout: Path, folder: Path) -> dict[str, Any]:
     options = downward.SEARCH_OPTIONS
     options.update({name: _TRANSFORM.sub("()", text) for name, text in options.items()})
     return {
-        "solve": meta.solve, "reset": algorithm.reset_globals, "problem": constants.PDDLProblem,
-        "from_gen_fn": generator.from_gen_fn, "from_test": generator.from_test,
-    }  # fmt: skip
+        "solve": meta.solve,
+        "reset": algorithm.reset_globals,
+        "problem": constants.PDDLProblem,
+        "from_gen_fn": generator.from_gen_fn,
+        "from_test": generator.from_test,
+    }
 
 
 def _output(task: Any, stream: Any) -> None:
@@ -242,9 +245,13 @@ class _Compiled(PddlStreamSampling):
         put = f"(put-{name} {' '.join(names)} ?r0)"
         given = put if is_placing else f"{kinds} (rest {item} ?r0)"
         self._stream(
-            f"way-{name}", self.ways(action, place, is_placing), shared,
-            f"{given} (grasp {item} ?g0){stands}", "?m0", made,
-        )  # fmt: skip
+            f"way-{name}",
+            self.ways(action, place, is_placing),
+            shared,
+            f"{given} (grasp {item} ?g0){stands}",
+            "?m0",
+            made,
+        )
         if not is_placing:
             before += f" (at-rest {item} ?r0) {chosen}"
             after += f" (in-hand {item} ?g0) (not (at-rest {item} ?r0))"
@@ -260,18 +267,25 @@ class _Compiled(PddlStreamSampling):
         }
         if False in kinds_of_place:
             self._stream(
-                f"put-{name}", self.puts(action, item, place), " ".join(names),
-                f"{kinds} (is-movable {item}) (is-fixed {place})", "?r0", f"{put} {rests}",
-            )  # fmt: skip
+                f"put-{name}",
+                self.puts(action, item, place),
+                " ".join(names),
+                f"{kinds} (is-movable {item}) (is-fixed {place})",
+                "?r0",
+                f"{put} {rests}",
+            )
             yield _written(name, parameters, f"{before} (is-fixed {place})", after)
         if True in kinds_of_place:
             on = f"(on-{name} ?r0 ?s0)"
             self.declared.append(on)
             self._stream(
-                f"put-on-{name}", self.puts(action, item, place), f"{' '.join(names)} ?s0",
-                f"{kinds} (is-movable {item}) (is-movable {place}) (rest {place} ?s0)", "?r0",
+                f"put-on-{name}",
+                self.puts(action, item, place),
+                f"{' '.join(names)} ?s0",
+                f"{kinds} (is-movable {item}) (is-movable {place}) (rest {place} ?s0)",
+                "?r0",
                 f"{put} {on} {rests}",
-            )  # fmt: skip
+            )
             yield _written(f"{name}--on", [*parameters, "?s0"], f"{before} {on} (at-rest {place} ?s0)", after)
 
     def _types(self, action: Action, variable: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from tmkit.manipulation import (
     Place,
     Refinement,
     Sequence as InTurn,
-)  # fmt: skip
+)
 from tmkit.motion.path_constraints import interpolated
 from tmkit.pddl import Action, GroundAction
 from tmkit.plans import Plan, Segment
@@ -293,9 +293,7 @@ class PddlStreamSampling:
             action, chosen = GroundAction(stated, tuple(values[:count])), values[count:]
             reached: Any = None
             for candidate in self._chosen(action, chosen, node):
-                reached = self.tree.follow(
-                    node, action, candidate, seed=self.options.seed + number, attempts=_TRIES
-                )  # fmt: skip
+                reached = self.tree.follow(node, action, candidate, seed=self.options.seed + number, attempts=_TRIES)
                 if reached is not None and not isinstance(reached, MotionFailure):
                     break
             if reached is None or isinstance(reached, MotionFailure):

@@ -97,13 +97,30 @@ def _schema() -> pa.Schema:
     text, number, count = pa.string(), pa.float64(), pa.int64()
     return pa.schema(
         [
-            ("number", count), ("key", text), ("entry", text), ("seed", count), ("parameters", text),
-            ("status", text), ("explanation", text), ("actions", pa.list_(text)), ("cost", number),
-            ("path_length", number), ("skeletons", count), ("attempts", count), ("constraints", count),
-            ("diagnosis", text), ("scene", text), ("plan", text), ("is_valid", pa.bool_()), ("ends_well", pa.bool_()),
-            ("tries", count), ("seconds", number), ("cpu_seconds", number), ("task_seconds", number),
+            ("number", count),
+            ("key", text),
+            ("entry", text),
+            ("seed", count),
+            ("parameters", text),
+            ("status", text),
+            ("explanation", text),
+            ("actions", pa.list_(text)),
+            ("cost", number),
+            ("path_length", number),
+            ("skeletons", count),
+            ("attempts", count),
+            ("constraints", count),
+            ("diagnosis", text),
+            ("scene", text),
+            ("plan", text),
+            ("is_valid", pa.bool_()),
+            ("ends_well", pa.bool_()),
+            ("tries", count),
+            ("seconds", number),
+            ("cpu_seconds", number),
+            ("task_seconds", number),
         ]
-    )  # fmt: skip
+    )
 
 
 def write_results(
@@ -123,10 +140,14 @@ def write_results(
             for job in batch.jobs():
                 found = journal.row(job.key)
                 row = {
-                    "number": job.number, "key": job.key, "entry": job.entry.name, "seed": job.seed,
+                    "number": job.number,
+                    "key": job.key,
+                    "entry": job.entry.name,
+                    "seed": job.seed,
                     "parameters": json.dumps(dict(job.entry.parameters), sort_keys=True, default=str),
-                    "scene": scene_of(job, found), **found,
-                }  # fmt: skip
+                    "scene": scene_of(job, found),
+                    **found,
+                }
                 counts[row["status"]] += 1
                 said = {name: row.get(name) for name in schema.names if name not in TIMING_COLUMNS}
                 digest.update(json.dumps(said, sort_keys=True).encode())
@@ -141,9 +162,12 @@ def write_results(
         reason = error.strerror or str(error)
         raise OutputError(f"{folder / TABLE}: {reason}", path=str(folder / TABLE), reason=reason) from error
     card = {
-        "problems": len(batch), "statuses": dict(sorted(counts.items())), "digest": digest.hexdigest(),
-        "columns": list(schema.names), "timing_columns": list(TIMING_COLUMNS),
-    }  # fmt: skip
+        "problems": len(batch),
+        "statuses": dict(sorted(counts.items())),
+        "digest": digest.hexdigest(),
+        "columns": list(schema.names),
+        "timing_columns": list(TIMING_COLUMNS),
+    }
     write_text(folder / CARD, json.dumps(card, indent=1) + "\n")
     return card
 

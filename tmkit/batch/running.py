@@ -85,9 +85,14 @@ class BatchSummary(Displayed):
 
 
 def run_batch(
-    batch: Batch, folder: str | Path, *, scheduler: str | None = None, workers: int | None = None,
-    patience: float = 60.0, on_progress: Callable[[BatchProgress], None] | None = None,
-) -> BatchSummary:  # fmt: skip
+    batch: Batch,
+    folder: str | Path,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    patience: float = 60.0,
+    on_progress: Callable[[BatchProgress], None] | None = None,
+) -> BatchSummary:
     """Solve the problems of a batch and write the results.
 
     Args:
@@ -155,12 +160,20 @@ class _Run:
     """The state of one call: what is waiting, given out and done."""
 
     def __init__(
-        self, batch: Batch, journal: Journal, patience: float, on_progress: Callable[[BatchProgress], None] | None,
+        self,
+        batch: Batch,
+        journal: Journal,
+        patience: float,
+        on_progress: Callable[[BatchProgress], None] | None,
         began: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.batch, self.journal, self.patience, self.on_progress, self.began = (
-            batch, journal, patience, on_progress, began,
-        )  # fmt: skip
+            batch,
+            journal,
+            patience,
+            on_progress,
+            began,
+        )
         after = f"{batch.options.check}{batch.options.simulate}"
         self.digests = {id(entry): entry.source.digest + after for entry in batch.entries}
         self.packed: dict[int, bytes] = {}
@@ -201,9 +214,15 @@ class _Run:
             if id(entry) not in self.payloads:
                 self.payloads[id(entry)] = client.submit(_same, self._pack(entry), key=f"problem-{digest}")
             future = client.submit(
-                _attempts, digest, self.payloads[id(entry)], [job.seed for job in jobs], self.batch.options,
-                pure=False, retries=0, key=f"attempt-{self.token}-{jobs[0].number}-{self.parts}",
-            )  # fmt: skip
+                _attempts,
+                digest,
+                self.payloads[id(entry)],
+                [job.seed for job in jobs],
+                self.batch.options,
+                pure=False,
+                retries=0,
+                key=f"attempt-{self.token}-{jobs[0].number}-{self.parts}",
+            )
             self.parts += 1
             self.given[future] = jobs
             ended.add(future)
@@ -306,10 +325,12 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it reaches the user as an error
     # no page of the scheduler's is served, and a second batch does not miss a port
     settings = {
-        "distributed.worker.memory.terminate": False, "distributed.scheduler.http.routes": [],
-        "distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "10s",
+        "distributed.worker.memory.terminate": False,
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "10s",
         "distributed.admin.system-monitor.interval": "60s",
-    }  # fmt: skip
+    }
     with dask.config.set(settings):
         if scheduler is not None:
             with Client(scheduler, timeout=patience, set_as_default=False, name="tmkit-batch") as client:

@@ -50,8 +50,11 @@ def record(
     ] = "tcp/127.0.0.1:7447",
     seconds: Annotated[float | None, typer.Option(min=0.0, help="End after so long; else by Ctrl-C.")] = None,
     storage: Annotated[str, typer.Option(metavar="mcap|sqlite3", help="Kind of the files.")] = "mcap",
-    token: Token = "", world: WorldName = "world", transport: TransportName = "zenoh", setting: Settings = None,
-) -> None:  # fmt: skip
+    token: Token = "",
+    world: WorldName = "world",
+    transport: TransportName = "zenoh",
+    setting: Settings = None,
+) -> None:
     """Record a served world to a new bag, until Ctrl-C or for some seconds.
 
     Stamped poses become /tf, others /tf_static, histories of joints /joint_states.
@@ -96,7 +99,8 @@ def replay(
     scenes: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SCENE...", help="With -o: the scene to begin with, such as a robot with its joints.",
+            metavar="SCENE...",
+            help="With -o: the scene to begin with, such as a robot with its joints.",
             autocompletion=complete_names(Kind.SCENES),
         ),
     ] = None,
@@ -114,9 +118,13 @@ def replay(
         typer.Option(min=0.0, help="Times the speed of the recording; 0: as fast as possible. Served: 1 if omitted."),
     ] = None,
     window: Annotated[float, typer.Option(min=0.0, help="Seconds of poses that are kept of each frame.")] = 10.0,
-    token: Token = "", world: WorldName = "world", transport: TransportName = "zenoh", setting: Settings = None,
-    allow: AllowFolders = None, package: Packages = None,
-) -> None:  # fmt: skip
+    token: Token = "",
+    world: WorldName = "world",
+    transport: TransportName = "zenoh",
+    setting: Settings = None,
+    allow: AllowFolders = None,
+    package: Packages = None,
+) -> None:
     """Replay a bag into a served world (--into) or a scene file (-o)."""
     from tmkit.formats import convert_scene
     from tmkit.world import Buffer, play_bag

@@ -39,9 +39,13 @@ def batch(
 
     with progress("reading the batch"):
         problems = load_batch(
-            file, domain=domain, semantics=semantics, allow_folders=allow or (), packages=package_folders(package),
+            file,
+            domain=domain,
+            semantics=semantics,
+            allow_folders=allow or (),
+            packages=package_folders(package),
             meshes=meshes,
-        )  # fmt: skip
+        )
     with progress("planning") as work:
         summary = run_batch(problems, output, scheduler=scheduler, workers=workers, on_progress=work)
     if as_json:
@@ -88,9 +92,16 @@ def dataset(
         size = int(found[1]), int(found[2])
     with progress("writing the dataset") as work:
         write_dataset(
-            results, output, layout=layout, rate=rate, picture_size=size, points=points, domain=domain,
-            semantics=semantics, on_progress=work,
-        )  # fmt: skip
+            results,
+            output,
+            layout=layout,
+            rate=rate,
+            picture_size=size,
+            points=points,
+            domain=domain,
+            semantics=semantics,
+            on_progress=work,
+        )
     say(f"Written to {output}")
 
 
@@ -98,7 +109,8 @@ def arena(
     suites: Annotated[
         list[str],
         typer.Argument(
-            metavar="SUITE|BATCH.toml", help="Suites that ship, or batch files.",
+            metavar="SUITE|BATCH.toml",
+            help="Suites that ship, or batch files.",
             autocompletion=complete_names(Kind.SUITES),
         ),
     ],
@@ -118,7 +130,7 @@ def arena(
         str | None, typer.Option(metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this.")
     ] = None,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Run planners on suites of problems and print one table: solved, valid, time, length of plans and paths."""
     from tmkit.batch import arena_table, load_suite, run_arena
 
@@ -126,9 +138,15 @@ def arena(
         problems = {Path(name).stem: load_suite(name) for name in suites}
     with progress("planning") as work:
         rows = run_arena(
-            problems, output, planners=planner or ["tmkit"], seeds=seeds, simulate=simulate, scheduler=scheduler,
-            workers=workers, on_progress=work,
-        )  # fmt: skip
+            problems,
+            output,
+            planners=planner or ["tmkit"],
+            seeds=seeds,
+            simulate=simulate,
+            scheduler=scheduler,
+            workers=workers,
+            on_progress=work,
+        )
     if as_json:
         print_json([row.to_dict() for row in rows])
         return

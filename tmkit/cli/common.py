@@ -25,10 +25,11 @@ _logger = logging.getLogger(__name__)
 Scenes = Annotated[
     list[str],
     typer.Argument(
-        metavar="SCENE", help="Scene files, or built-in names; merged in order.",
+        metavar="SCENE",
+        help="Scene files, or built-in names; merged in order.",
         autocompletion=complete_names(Kind.SCENES),
     ),
-]  # fmt: skip
+]
 AllowXacro = Annotated[bool, typer.Option("--allow-xacro", help="Expand .xacro files, which runs their code.")]
 AllowFolders = Annotated[
     list[Path] | None,
@@ -54,10 +55,12 @@ Seed = Annotated[int, typer.Option(help="Seed of the random generators; the same
 DomainOption = Annotated[
     str | None,
     typer.Option(
-        "--domain", metavar="NAME|DIR", help="The folder of the domain, if it is not built in.",
+        "--domain",
+        metavar="NAME|DIR",
+        help="The folder of the domain, if it is not built in.",
         autocompletion=complete_names(Kind.DOMAINS),
     ),
-]  # fmt: skip
+]
 SemanticsOption = Annotated[
     str | None,
     typer.Option(
@@ -69,10 +72,12 @@ SemanticsOption = Annotated[
 RobotOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--robot", metavar="NAME|FILE", help="The arm, by default panda; repeatable, for several arms.",
+        "--robot",
+        metavar="NAME|FILE",
+        help="The arm, by default panda; repeatable, for several arms.",
         autocompletion=complete_names(Kind.ROBOTS),
     ),
-]  # fmt: skip
+]
 
 
 def note(message: str) -> None:
@@ -81,24 +86,40 @@ def note(message: str) -> None:
 
 
 def load(
-    scenes: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
-    meshes: str = "load", on_note: Callable[[ImportNote], None] | None = None,
-    on_file: Callable[[Path], None] | None = None, complete: bool = True, allow_xacro: bool = False,
-) -> SceneGraph:  # fmt: skip
+    scenes: list[str],
+    *,
+    allow: Sequence[Path] | None = None,
+    packages: Sequence[str] | None = None,
+    meshes: str = "load",
+    on_note: Callable[[ImportNote], None] | None = None,
+    on_file: Callable[[Path], None] | None = None,
+    complete: bool = True,
+    allow_xacro: bool = False,
+) -> SceneGraph:
     """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`. Packages are ``NAME=DIR``."""
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
         return load_scene(
-            *scenes, allow_folders=allow or (), packages=package_folders(packages), meshes=meshes, on_note=on_note,
-            on_file=on_file, complete=complete, allow_xacro=allow_xacro,
-        )  # fmt: skip
+            *scenes,
+            allow_folders=allow or (),
+            packages=package_folders(packages),
+            meshes=meshes,
+            on_note=on_note,
+            on_file=on_file,
+            complete=complete,
+            allow_xacro=allow_xacro,
+        )
 
 
 def load_goal(
-    scene: SceneGraph, files: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
+    scene: SceneGraph,
+    files: list[str],
+    *,
+    allow: Sequence[Path] | None = None,
+    packages: Sequence[str] | None = None,
     meshes: str = "load",
-) -> GoalScene:  # fmt: skip
+) -> GoalScene:
     """Load the scene files that describe the goal, over the start scene; see :func:`load`."""
     from tmkit.formats import load_goal_scene
 

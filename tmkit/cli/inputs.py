@@ -41,17 +41,20 @@ if TYPE_CHECKING:
 TmpScenes = Annotated[
     list[str] | None,
     typer.Option(
-        "--scene", metavar="SCENE",
+        "--scene",
+        metavar="SCENE",
         help="For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to compare with its own.",
     ),
-]  # fmt: skip
+]
 TmpRobot = Annotated[
     list[str] | None,
     typer.Option(
-        "--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
+        "--robot",
+        metavar="NAME|FILE",
+        help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
         autocompletion=complete_names(Kind.ROBOTS),
     ),
-]  # fmt: skip
+]
 TmpGoal = Annotated[
     str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own.")
 ]
@@ -62,10 +65,19 @@ TmpStart = Annotated[
 
 
 def load_plan_file(
-    path: Path, *, scenes: list[str] | None, robot: list[str] | None, domain: str | None, semantics: str | None,
-    goal: str | None, start: str | None, allow: list[Path] | None, packages: list[str] | None, meshes: str,
+    path: Path,
+    *,
+    scenes: list[str] | None,
+    robot: list[str] | None,
+    domain: str | None,
+    semantics: str | None,
+    goal: str | None,
+    start: str | None,
+    allow: list[Path] | None,
+    packages: list[str] | None,
+    meshes: str,
     compares: bool = False,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """Load a JSON or ``.tmp`` plan, by the suffix of its file; ``scenes``, ``goal`` and ``start`` are of the latter.
 
     With ``compares``, ``scenes`` and ``robot`` are compared with those of a JSON plan, instead of being refused.
@@ -94,9 +106,14 @@ def load_plan_file(
     scene = load(scenes, allow=allow, packages=packages, meshes=meshes)
     arms = robot or list(read_tmp_header(path).robots)
     return load_tmp_plan(
-        path, scene, q=start_configuration(scene, arms, start), domain=domain, semantics=semantics, robot=arms,
+        path,
+        scene,
+        q=start_configuration(scene, arms, start),
+        domain=domain,
+        semantics=semantics,
+        robot=arms,
         goal=goal,
-    )  # fmt: skip
+    )
 
 
 def refuse_beside_problem(path: Path, option: str, value: object) -> None:
@@ -165,10 +182,11 @@ def _read_start_file(path: Path) -> dict[str, float]:
 GoalAt = Annotated[
     list[str] | None,
     typer.Option(
-        "--goal-at", metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
+        "--goal-at",
+        metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
         help="An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw; repeatable.",
     ),
-]  # fmt: skip
+]
 GoalIn = Annotated[
     list[str] | None,
     typer.Option("--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."),

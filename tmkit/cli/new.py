@@ -65,9 +65,15 @@ def robot(
     notes: list[object] = []  # 'tmkit robot check' prints them
     loaded = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
     assistant = _Assistant(
-        loaded, target.stem, base, tip, tool, hand, seed,
+        loaded,
+        target.stem,
+        base,
+        tip,
+        tool,
+        hand,
+        seed,
         lambda name: load([name], allow=allow, packages=package, meshes=meshes),
-    )  # fmt: skip
+    )
     asks = not yes and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     overlaps = assistant.allow_overlaps(asks=asks)
     found = assistant.ask() if asks else assistant.infer()

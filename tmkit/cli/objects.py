@@ -96,12 +96,16 @@ def _read(file: Path, scale: float, friction: float | None) -> tuple[list[Attach
         raise SceneError(f"{file}: '{moving[0]}' has a joint, and an object is one rigid body", frame=moving[0])
     shapes = [
         AttachedShape(
-            part.shape, scene.pose(frame) @ part.pose, color=part.color, visual=part.visual, collision=part.collision,
+            part.shape,
+            scene.pose(frame) @ part.pose,
+            color=part.color,
+            visual=part.visual,
+            collision=part.collision,
             friction=part.friction if friction is None else friction,
         )
         for frame in scene.frame_names
         for part in scene.shapes(frame)
-    ]  # fmt: skip
+    ]
     inertias = [scene.inertia(frame) for frame in scene.frame_names]
     return shapes, sum(inertia.mass for inertia in inertias if inertia is not None) or None
 

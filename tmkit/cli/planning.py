@@ -87,9 +87,13 @@ def demo(
     checked = _check(result.plan)
     tell(f"Checked: {checked.configurations} configurations at finer steps, {_outcome(checked)}.")
     report = _simulate(
-        result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact",
+        result.plan,
+        gui=False,
+        record=folder / "demo.gif",
+        picture=folder / "demo.png",
+        grasp="contact",
         renderer="tiny",
-    )  # fmt: skip
+    )
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
     tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
@@ -98,10 +102,13 @@ def demo(
     if as_json:
         print_json(
             {
-                "ok": ok, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": checked.to_dict(),
+                "ok": ok,
+                "goal": _DEMO_GOAL,
+                "plan": result.to_dict(),
+                "check": checked.to_dict(),
                 "simulation": report.to_dict(),
             }
-        )  # fmt: skip
+        )
         if not ok:
             raise typer.Exit(ExitCode.NO)
     elif not ok:
@@ -113,7 +120,8 @@ def plan(
     scenes: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENE|PROBLEM.toml", autocompletion=complete_names(Kind.SCENES),
+            metavar="SCENE|PROBLEM.toml",
+            autocompletion=complete_names(Kind.SCENES),
             help="Scene files or built-in names, merged in order; or a problem file.",
         ),
     ],
@@ -121,8 +129,10 @@ def plan(
     domain: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|DIR|FILE.pddl", help="The PDDL domain with its semantics, blocks by default.",
-            show_default=False, autocompletion=complete_names(Kind.DOMAINS),
+            metavar="NAME|DIR|FILE.pddl",
+            help="The PDDL domain with its semantics, blocks by default.",
+            show_default=False,
+            autocompletion=complete_names(Kind.DOMAINS),
         ),
     ] = None,
     semantics: SemanticsOption = None,
@@ -144,7 +154,9 @@ def plan(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="PLAN.json",
+            "-o",
+            "--output",
+            metavar="PLAN.json",
             help="File of the plan; PLAN.tmp: in the format of the original TMKit.",
         ),
     ] = None,
@@ -162,7 +174,7 @@ def plan(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
-) -> None:  # fmt: skip
+) -> None:
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
     from tmkit.task_planning.fast_downward_process import start_server
@@ -187,9 +199,13 @@ def plan(
     if file is not None:
         with progress("reading the problem"):
             task, in_file = tk.load_planning_problem(
-                file, domain=domain, semantics=semantics, allow_folders=allow or (),
-                packages=package_folders(package), meshes=meshes,
-            )  # fmt: skip
+                file,
+                domain=domain,
+                semantics=semantics,
+                allow_folders=allow or (),
+                packages=package_folders(package),
+                meshes=meshes,
+            )
         wanted = with_options(in_file, options)
     else:
         scene = load(scenes, allow=allow, packages=package, meshes=meshes)
@@ -234,10 +250,18 @@ def plan(
 
 
 def check(
-    path: PlanFile, scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None,
-    semantics: SemanticsOption = None, goal: TmpGoal = None, start: TmpStart = None, as_json: AsJson = False,
-    allow: AllowFolders = None, package: Packages = None, meshes: Meshes = "load",
-) -> None:  # fmt: skip
+    path: PlanFile,
+    scenes: TmpScenes = None,
+    robot: TmpRobot = None,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+    goal: TmpGoal = None,
+    start: TmpStart = None,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:
     """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
     A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene and --robot; a .tmp
@@ -245,9 +269,18 @@ def check(
     """
     is_tmp = path.suffix == ".tmp"  # of a JSON plan the report says whether its domain is the one that is given
     plan = load_plan_file(
-        path, scenes=scenes, robot=robot, domain=domain if is_tmp else None, semantics=semantics if is_tmp else None,
-        goal=goal, start=start, allow=allow, packages=package, meshes=meshes, compares=True,
-    )  # fmt: skip
+        path,
+        scenes=scenes,
+        robot=robot,
+        domain=domain if is_tmp else None,
+        semantics=semantics if is_tmp else None,
+        goal=goal,
+        start=start,
+        allow=allow,
+        packages=package,
+        meshes=meshes,
+        compares=True,
+    )
     own = load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and not is_tmp else None
     own = plan.scene if is_tmp else own  # a .tmp plan is read for the caller's scene and arms
     with errors_about(path):
@@ -272,22 +305,37 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            "--format", metavar="csv|ros2|lerobot",
+            "--format",
+            metavar="csv|ros2|lerobot",
             help="A table; messages for ROS 2 as JSON or in a bag; a dataset in LeRobot's layout.",
         ),
     ],
     rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second.")] = 50.0,
-    scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None, semantics: SemanticsOption = None,
-    goal: TmpGoal = None, start: TmpStart = None, allow: AllowFolders = None, package: Packages = None,
+    scenes: TmpScenes = None,
+    robot: TmpRobot = None,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+    goal: TmpGoal = None,
+    start: TmpStart = None,
+    allow: AllowFolders = None,
+    package: Packages = None,
     meshes: Meshes = "load",
-) -> None:  # fmt: skip
+) -> None:
     """Write a plan as motions in time, for other programs; it is not validated, see 'tmkit check'."""
     from tmkit.plans import export_plan
 
     plan = load_plan_file(
-        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow,
-        packages=package, meshes=meshes,
-    )  # fmt: skip
+        path,
+        scenes=scenes,
+        robot=robot,
+        domain=domain,
+        semantics=semantics,
+        goal=goal,
+        start=start,
+        allow=allow,
+        packages=package,
+        meshes=meshes,
+    )
     with progress("writing the motions"):
         export_plan(plan, output, format=format, rate=rate)
     say(f"Written to {output}")
@@ -304,10 +352,17 @@ def simulate(
         str, typer.Option(metavar="contact|constraint", help="Hold objects by friction, or by a constraint.")
     ] = "contact",
     engine: Annotated[str, typer.Option(metavar="pybullet|mujoco", help="The physics engine.")] = "pybullet",
-    scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None, semantics: SemanticsOption = None,
-    goal: TmpGoal = None, start: TmpStart = None, as_json: AsJson = False, allow: AllowFolders = None,
-    package: Packages = None, meshes: Meshes = "load",
-) -> None:  # fmt: skip
+    scenes: TmpScenes = None,
+    robot: TmpRobot = None,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+    goal: TmpGoal = None,
+    start: TmpStart = None,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:
     """Execute a plan in the physics simulator and report the final pose of every object.
 
     A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
@@ -320,9 +375,17 @@ def simulate(
         if output is not None:
             require_writable(output)
     plan = load_plan_file(
-        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow,
-        packages=package, meshes=meshes,
-    )  # fmt: skip
+        path,
+        scenes=scenes,
+        robot=robot,
+        domain=domain,
+        semantics=semantics,
+        goal=goal,
+        start=start,
+        allow=allow,
+        packages=package,
+        meshes=meshes,
+    )
     with errors_about(path):
         if view:
             result = _simulate_in_view(plan, gui=gui, record=record, picture=picture, grasp=grasp, engine=engine)
@@ -402,24 +465,42 @@ def _write_trees(result: PlanResult | PortfolioResult, path: Path) -> None:
 
 
 def _check(
-    plan: Plan, domain: str | None = None, semantics: str | None = None, *, scene: SceneGraph | None = None,
+    plan: Plan,
+    domain: str | None = None,
+    semantics: str | None = None,
+    *,
+    scene: SceneGraph | None = None,
     robot: list[str] | None = None,
-) -> ValidationReport:  # fmt: skip
+) -> ValidationReport:
     with progress("checking") as show:
         return tk.validate_plan(plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
 
 
 def _simulate(
-    plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any, on_state: Any = None,
-    renderer: Any = "auto", engine: Any = "pybullet",
-) -> SimulationReport:  # fmt: skip
+    plan: Plan,
+    *,
+    gui: bool,
+    record: Path | None,
+    picture: Path | None,
+    grasp: Any,
+    on_state: Any = None,
+    renderer: Any = "auto",
+    engine: Any = "pybullet",
+) -> SimulationReport:
     from tmkit.simulation import simulate
 
     with progress("simulating") as show:
         return simulate(
-            plan, gui=gui, record=record, picture=picture, grasp=grasp, on_state=on_state, renderer=renderer,
-            on_progress=show, engine=engine,
-        )  # fmt: skip
+            plan,
+            gui=gui,
+            record=record,
+            picture=picture,
+            grasp=grasp,
+            on_state=on_state,
+            renderer=renderer,
+            on_progress=show,
+            engine=engine,
+        )
 
 
 def _simulate_in_view(plan: Plan, **arguments: Any) -> SimulationReport:

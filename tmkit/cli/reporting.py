@@ -206,9 +206,12 @@ class _EventHandler(logging.Handler):
         if record.exc_info:
             self.format(record)  # works out the text of the exception
         write_event(
-            "log", level=record.levelname, logger=record.name, message=record.getMessage(),
+            "log",
+            level=record.levelname,
+            logger=record.name,
+            message=record.getMessage(),
             **({"traceback": record.exc_text} if record.exc_text else {}),
-        )  # fmt: skip
+        )
 
 
 @contextmanager

@@ -38,7 +38,8 @@ def check(
     robot: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]", help="The arm; by default it is inferred.",
+            metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]",
+            help="The arm; by default it is inferred.",
             autocompletion=complete_names(Kind.ROBOTS),
         ),
     ] = None,
@@ -60,7 +61,7 @@ def check(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
-) -> None:  # fmt: skip
+) -> None:
     """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
     from tmkit.robots import check_robot, find_manipulator
 

@@ -29,9 +29,13 @@ app = typer.Typer(help="Print, check, convert and compile scene files.", no_args
 
 @app.command()
 def dump(
-    scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
-    meshes: Meshes = "load", allow_xacro: AllowXacro = False,
-) -> None:  # fmt: skip
+    scenes: Scenes,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+    allow_xacro: AllowXacro = False,
+) -> None:
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
@@ -50,13 +54,16 @@ def dump(
 
 @app.command()
 def check(
-    scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
+    scenes: Scenes,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
     meshes: Meshes = "load",
     allow_xacro: AllowXacro = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Check again when a file that was read changes, until Ctrl-C.")
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
 
     def check_once(on_file: Callable[[Path], None] | None = None) -> bool:
@@ -71,17 +78,28 @@ def check(
 
 
 def _check(
-    scenes: list[str], on_file: Callable[[Path], None] | None, *, as_json: bool, allow: list[Path] | None,
-    packages: list[str] | None, meshes: str, allow_xacro: bool,
-) -> bool:  # fmt: skip
+    scenes: list[str],
+    on_file: Callable[[Path], None] | None,
+    *,
+    as_json: bool,
+    allow: list[Path] | None,
+    packages: list[str] | None,
+    meshes: str,
+    allow_xacro: bool,
+) -> bool:
     """Print the check of a scene; return whether it has no problem."""
     from tmkit.formats import check_scene
 
     notes: list[ImportNote] = []
     scene = load(
-        scenes, allow=allow, packages=packages, meshes=meshes, on_note=notes.append, on_file=on_file,
+        scenes,
+        allow=allow,
+        packages=packages,
+        meshes=meshes,
+        on_note=notes.append,
+        on_file=on_file,
         allow_xacro=allow_xacro,
-    )  # fmt: skip
+    )
     report = check_scene(scene)
     if as_json:
         print_json({**report.to_dict(), "files": [str(note) for note in notes]})

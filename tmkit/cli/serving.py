@@ -53,7 +53,8 @@ def serve(
     scenes: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SCENE...", autocompletion=complete_names(Kind.SCENES),
+            metavar="SCENE...",
+            autocompletion=complete_names(Kind.SCENES),
             help="Scene files or built-in names, merged in order: the first version, unless the log has one.",
         ),
     ] = None,
@@ -72,7 +73,8 @@ def serve(
     block: Annotated[
         list[str] | None,
         typer.Option(
-            "--block", metavar="MODULE:CLASS=CONFIG",
+            "--block",
+            metavar="MODULE:CLASS=CONFIG",
             help="Run a function block, of a module or FILE.py, when its inputs change, or by its trigger; repeatable. "
             "CONFIG: a file of TOML, or {name = ..., input_hook = ..., trigger = {every = 0.1}}.",
         ),
@@ -80,7 +82,7 @@ def serve(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
-) -> None:  # fmt: skip
+) -> None:
     """Hold a world that others read, edit and follow; Ctrl-C ends it.
 
     Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine is listened to.
@@ -177,9 +179,10 @@ def _fields(kind: type[FunctionBlock], values: dict[str, Any]) -> dict[str, Any]
         if name not in known:
             raise UnknownNameError.of("configuration", name, known)
     lacking = [
-        name for name, one in known.items()
+        name
+        for name, one in known.items()
         if name not in values and one.default is one.default_factory is dataclasses.MISSING
-    ]  # fmt: skip
+    ]
     if lacking:
         raise TmkitError(f"the configuration needs {', '.join(lacking)}")
     return {name: _converted(name, value, hints[name]) for name, value in values.items()}

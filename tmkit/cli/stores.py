@@ -58,9 +58,13 @@ def show(folder: Folder, version: VersionName = "main") -> None:
 
 @app.command()
 def put(
-    folder: Folder, scenes: Scenes, branch: Branch = "main", message: Message = "", allow: AllowFolders = None,
+    folder: Folder,
+    scenes: Scenes,
+    branch: Branch = "main",
+    message: Message = "",
+    allow: AllowFolders = None,
     package: Packages = None,
-) -> None:  # fmt: skip
+) -> None:
     """Store a scene, merged from all files, as the next version of a branch; the folder is made if it is new."""
     from tmkit.store import Store
 

@@ -100,8 +100,13 @@ def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
 def _document(result: TaskPlanResult) -> dict[str, Any]:
     numbers = result.statistics
     return {
-        "status": result.status.value, "steps": [str(step) for step in result.steps],
-        "cost": result.cost if result.is_solved else None, "message": result.message, "expanded": numbers.expanded,
-        "operators": numbers.operators, "translation_seconds": numbers.translation_seconds,
-        "search_seconds": numbers.search_seconds, "search": numbers.search,
-    }  # fmt: skip
+        "status": result.status.value,
+        "steps": [str(step) for step in result.steps],
+        "cost": result.cost if result.is_solved else None,
+        "message": result.message,
+        "expanded": numbers.expanded,
+        "operators": numbers.operators,
+        "translation_seconds": numbers.translation_seconds,
+        "search_seconds": numbers.search_seconds,
+        "search": numbers.search,
+    }

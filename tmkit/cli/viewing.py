@@ -28,7 +28,8 @@ def view(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENE...|PLAN.json|PROBLEM.toml|STORE[:BRANCH]", autocompletion=complete_names(Kind.SCENES),
+            metavar="SCENE...|PLAN.json|PROBLEM.toml|STORE[:BRANCH]",
+            autocompletion=complete_names(Kind.SCENES),
             help="Scene files or built-in names, merged in order; or a plan, a problem, or the folder of a store.",
         ),
     ],
@@ -40,7 +41,9 @@ def view(
     robot: Annotated[
         list[str] | None,
         typer.Option(
-            "--robot", metavar="NAME|FILE", help="Arm of a scene, for its ready configuration; repeatable.",
+            "--robot",
+            metavar="NAME|FILE",
+            help="Arm of a scene, for its ready configuration; repeatable.",
             autocompletion=complete_names(Kind.ROBOTS),
         ),
     ] = None,
@@ -55,7 +58,7 @@ def view(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
-) -> None:  # fmt: skip
+) -> None:
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
     A store shows the versions of a branch (main by default) with a slider over them, and what each of them changed.

@@ -46,10 +46,16 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012  # as Gymnasium wants it
 
     def __init__(
-        self, source: ProblemSource | PlanningProblem | str = "swaps", *,
-        parameters: Mapping[str, Any] | None = None, observation: ObservationKind = "array", rate: float = 10.0,
-        max_steps: int = 500, size: tuple[int, int] = (160, 120), render_mode: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        source: ProblemSource | PlanningProblem | str = "swaps",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        observation: ObservationKind = "array",
+        rate: float = 10.0,
+        max_steps: int = 500,
+        size: tuple[int, int] = (160, 120),
+        render_mode: str | None = None,
+    ) -> None:
         if observation not in ("array", "graph", "picture"):
             raise ConfigurationError(f"observation must be 'array', 'graph' or 'picture', not {observation!r}")
         settings = PhysicsSettings()

@@ -133,10 +133,14 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012  # as Gymnasium wants it
 
     def __init__(
-        self, source: ProblemSource | PlanningProblem | str = "towers", *,
-        parameters: Mapping[str, Any] | None = None, observation: ObservationKind = "array", max_steps: int = 200,
+        self,
+        source: ProblemSource | PlanningProblem | str = "towers",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        observation: ObservationKind = "array",
+        max_steps: int = 200,
         render_mode: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if observation not in ("array", "graph"):
             raise ConfigurationError(f"observation must be 'array' or 'graph', not {observation!r}")
         self.source, self.max_steps, self.render_mode = source_of(source, parameters), max_steps, render_mode
@@ -185,9 +189,13 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
             self.state = change.applied(self.state)
         self._steps += 1
         is_done = self._problem.holds(self.state, self._problem.goal)
-        return self._observed(), float(is_done), is_done, self._steps >= self.max_steps, {
-            "is_applicable": is_applicable, "action": str(ground), "action_mask": self.action_masks(),
-        }  # fmt: skip
+        return (
+            self._observed(),
+            float(is_done),
+            is_done,
+            self._steps >= self.max_steps,
+            {"is_applicable": is_applicable, "action": str(ground), "action_mask": self.action_masks()},
+        )
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return for each action whether it is applicable, as sb3-contrib's maskable algorithms ask for it."""

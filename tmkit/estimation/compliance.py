@@ -130,9 +130,13 @@ class LinearCompliance:
     """
 
     def __init__(
-        self, compliances: Mapping[str, ArrayLike], *, gravity: ArrayLike = STANDARD_GRAVITY, fraction: float = 0.0,
+        self,
+        compliances: Mapping[str, ArrayLike],
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        fraction: float = 0.0,
         floor: ArrayLike | Mapping[str, ArrayLike] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.fraction = plain_number(fraction, "fraction")
         if not (np.isfinite(self.fraction) and self.fraction >= 0.0):
             raise SceneError(f"fraction must be a finite number and not negative, not {self.fraction}")
@@ -231,9 +235,13 @@ def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:
 
 
 def beam_compliance(
-    length: float, *, bending: float | tuple[float, float], axial: float | None = None, torsion: float | None = None,
+    length: float,
+    *,
+    bending: float | tuple[float, float],
+    axial: float | None = None,
+    torsion: float | None = None,
     axis: str = "x",
-) -> Array:  # fmt: skip
+) -> Array:
     """Return the compliance (6, 6) of the end of a beam that is clamped at the other, in the axes of the frame there.
 
     Args:

@@ -113,9 +113,14 @@ class Resolution(Result):
 
 
 def resolve_observations(
-    scene: SceneGraph, frame: str, *, policy: ResolutionPolicy, base: str | None = None,
-    probability: float | None = 0.997, q: ArrayLike | None = None,
-) -> Resolution:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    *,
+    policy: ResolutionPolicy,
+    base: str | None = None,
+    probability: float | None = 0.997,
+    q: ArrayLike | None = None,
+) -> Resolution:
     """Return a version in which a frame stands as a policy makes of what was seen of it, with the gate result of each.
 
     Args:

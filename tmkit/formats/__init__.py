@@ -27,10 +27,18 @@ if TYPE_CHECKING:
     from tmkit.formats.reading import read_function_blocks as read_function_blocks
     from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
     from tmkit.formats.tmp_file import (
-        TmpAction as TmpAction, TmpComment as TmpComment, TmpEntry as TmpEntry, TmpFile as TmpFile,
-        TmpMotion as TmpMotion, TmpReparent as TmpReparent, Waypoint as Waypoint,
-        first_configuration as first_configuration, read_tmp as read_tmp, tmp_text as tmp_text, write_tmp as write_tmp,
-    )  # fmt: skip
+        TmpAction as TmpAction,
+        TmpComment as TmpComment,
+        TmpEntry as TmpEntry,
+        TmpFile as TmpFile,
+        TmpMotion as TmpMotion,
+        TmpReparent as TmpReparent,
+        Waypoint as Waypoint,
+        first_configuration as first_configuration,
+        read_tmp as read_tmp,
+        tmp_text as tmp_text,
+        write_tmp as write_tmp,
+    )
     from tmkit.formats.urdf.writer import (
         UrdfText as UrdfText,
         urdf_from_scene as urdf_from_scene,

@@ -42,11 +42,15 @@ class GoalScene:
 
 
 def load_goal_scene(
-    start: SceneGraph, *files: str | os.PathLike[str], package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
+    start: SceneGraph,
+    *files: str | os.PathLike[str],
+    package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+    meshes: str = "load",
+    allow_folders: Sequence[str | os.PathLike[str]] = (),
+    limits: ReadingLimits | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
-) -> GoalScene:  # fmt: skip
+) -> GoalScene:
     """Load files that show a goal, over the scene at the start.
 
     Args:
@@ -65,9 +69,14 @@ def load_goal_scene(
         MeshError: a mesh is missing or broken.
     """
     read = read_specifications(
-        files, package_path=package_path, packages=packages, meshes=meshes, allow_folders=allow_folders, limits=limits,
+        files,
+        package_path=package_path,
+        packages=packages,
+        meshes=meshes,
+        allow_folders=allow_folders,
+        limits=limits,
         on_note=on_note,
-    )  # fmt: skip
+    )
     goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
     for name, frame in goal.items():

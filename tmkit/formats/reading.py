@@ -133,11 +133,15 @@ class FileContents:
 
 @_UNWARNED
 def read_specifications(
-    files: Sequence[str | os.PathLike[str]], *, package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None,
+    meshes: str = "load",
+    allow_folders: Sequence[str | os.PathLike[str]] = (),
+    limits: ReadingLimits | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
-) -> FileContents:  # fmt: skip
+) -> FileContents:
     """Read scene files separately, without building a scene; for the arguments and errors see :func:`load_scene`."""
     if not files:
         raise SceneError("at least one file is needed")

@@ -36,9 +36,14 @@ Maps = dict[NoiseSource, Array]
 
 
 def at_stamp(
-    scene: SceneGraph, stamp: float, *, frames: Iterable[str] | None = None, policy: str = "interpolated",
-    extrapolate: float = 0.0, acceleration_noise: tuple[float, float] = (0.0, 0.0),
-) -> SceneGraph:  # fmt: skip
+    scene: SceneGraph,
+    stamp: float,
+    *,
+    frames: Iterable[str] | None = None,
+    policy: str = "interpolated",
+    extrapolate: float = 0.0,
+    acceleration_noise: tuple[float, float] = (0.0, 0.0),
+) -> SceneGraph:
     """Return the version in which stamped edges have their poses of a time. O(n), or O(log n + k) for each frame named.
 
     Args:
@@ -171,10 +176,17 @@ def summed(*parts: tuple[Array, EdgeNoise | Maps | None]) -> Maps:
 
 
 def moment(
-    scene: SceneGraph, stamp: float, names: Iterable[str], *, bodies: tuple[str, str] | None = None,
-    q: ArrayLike | None = None, qd: ArrayLike | None = None, policy: str = "interpolated", extrapolate: float = 0.0,
+    scene: SceneGraph,
+    stamp: float,
+    names: Iterable[str],
+    *,
+    bodies: tuple[str, str] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    policy: str = "interpolated",
+    extrapolate: float = 0.0,
     acceleration_noise: tuple[float, float] = (0.0, 0.0),
-) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:  # fmt: skip
+) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version of a time as far as a query needs it, and the configuration and joint velocities of then.
 
     The query is of the frames named, or of the relative motion of two bodies. Where q or qd are omitted, the histories
@@ -193,8 +205,14 @@ def moment(
             joints |= driving_joints(scene, first, other)
     except DisconnectedError:  # twist edges join the trees, or the query explains it
         is_apart = bodies is not None
-    at = at_stamp(scene, stamp, frames=None if is_apart else edges, policy=policy, extrapolate=extrapolate,
-                  acceleration_noise=acceleration_noise)  # fmt: skip
+    at = at_stamp(
+        scene,
+        stamp,
+        frames=None if is_apart else edges,
+        policy=policy,
+        extrapolate=extrapolate,
+        acceleration_noise=acceleration_noise,
+    )
     has_histories = bool(joints and scene.frames_of_class(CLASS))
     if has_histories and q is None:
         q = configuration(scene, stamp, joints=joints, policy=policy, extrapolate=extrapolate)
@@ -228,9 +246,16 @@ def _difference(scene: SceneGraph, frame: str, pose: Pose, stamp: float, policy:
 
 
 def gaussian_pose(
-    scene: SceneGraph, frame: str, *, relative_to: str | None = None, stamp: float, q: ArrayLike | None = None,
-    policy: str = "interpolated", extrapolate: float = 0.0, acceleration_noise: tuple[float, float] = (0.0, 0.0),
-) -> GaussianPose:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    stamp: float,
+    q: ArrayLike | None = None,
+    policy: str = "interpolated",
+    extrapolate: float = 0.0,
+    acceleration_noise: tuple[float, float] = (0.0, 0.0),
+) -> GaussianPose:
     """Return the pose of one frame relative to another at a time, with its covariance.
 
     Args:
@@ -246,15 +271,28 @@ def gaussian_pose(
         StampError: as :func:`at_stamp`.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    at, q, _ = moment(scene, stamp, (frame, reference), q=q, policy=policy, extrapolate=extrapolate,
-                      acceleration_noise=acceleration_noise)  # fmt: skip
+    at, q, _ = moment(
+        scene,
+        stamp,
+        (frame, reference),
+        q=q,
+        policy=policy,
+        extrapolate=extrapolate,
+        acceleration_noise=acceleration_noise,
+    )
     return at.gaussian_pose(frame, relative_to=reference, q=q)
 
 
 def pose_through(
-    scene: SceneGraph, frame: str, *, stamp: float, relative_to: str, relative_stamp: float, fixed: str,
+    scene: SceneGraph,
+    frame: str,
+    *,
+    stamp: float,
+    relative_to: str,
+    relative_stamp: float,
+    fixed: str,
     policy: str = "interpolated",
-) -> Pose:  # fmt: skip
+) -> Pose:
     """Return the pose of a frame at one time relative to another frame at another, as ``lookup_transform_full`` does.
 
     Args:
@@ -282,9 +320,13 @@ Vector = NDArray[np.float64]
 
 
 def add_joint_values(
-    scene: SceneGraph, values: Mapping[str, float], *, stamp: float, capacity: int | None = None,
+    scene: SceneGraph,
+    values: Mapping[str, float],
+    *,
+    stamp: float,
+    capacity: int | None = None,
     window: float | None = None,
-) -> SceneGraph:  # fmt: skip
+) -> SceneGraph:
     """Return the version in which some joints have a further value of a time. O(log n + capacity) for each.
 
     Values may come in any order.
@@ -335,9 +377,14 @@ def joint_history(scene: SceneGraph, joint: str) -> tuple[Vector, Vector]:
 
 
 def configuration(
-    scene: SceneGraph, stamp: float, *, joints: Iterable[str] | None = None, q: ArrayLike | None = None,
-    policy: str = "interpolated", extrapolate: float = 0.0,
-) -> Vector:  # fmt: skip
+    scene: SceneGraph,
+    stamp: float,
+    *,
+    joints: Iterable[str] | None = None,
+    q: ArrayLike | None = None,
+    policy: str = "interpolated",
+    extrapolate: float = 0.0,
+) -> Vector:
     """Return the configuration (n_joints,) at a time, by the histories of the joints. O(log n) for each.
 
     Radians and metres; of a continuous joint an angle in [-pi, pi].

@@ -28,9 +28,12 @@ _NAMESPACE = uuid5(NAMESPACE_URL, "tmkit/scene")
 
 
 def walk_nodes(
-    scene: SceneGraph, start: str | SceneNode, *, depth: int | None = None,
+    scene: SceneGraph,
+    start: str | SceneNode,
+    *,
+    depth: int | None = None,
     until: Callable[[SceneNode], bool] | None = None,
-) -> tuple[SceneNode, ...]:  # fmt: skip
+) -> tuple[SceneNode, ...]:
     """Return a node and all that is below it, level by level, each node once. O(n + members of groups).
 
     Children of a frame come first, then the groups below it, by name; members of a group as they were given.

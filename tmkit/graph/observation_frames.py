@@ -79,9 +79,16 @@ class Observation:
 
 
 def add_observation(
-    scene: SceneGraph, frame: str, pose: Pose, *, relative_to: str, covariance: ArrayLike | None = None,
-    kind: Kind = "pose", stamp: float | None = None, tags: Iterable[str] = (),
-) -> SceneGraph:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    pose: Pose,
+    *,
+    relative_to: str,
+    covariance: ArrayLike | None = None,
+    kind: Kind = "pose",
+    stamp: float | None = None,
+    tags: Iterable[str] = (),
+) -> SceneGraph:
     """Return the version with one more observation of a frame; the frame stays where its edge says. O(log n).
 
     Args:

@@ -307,10 +307,20 @@ def _specification(frame: _Kept) -> FrameSpecification:
     said, masses = frame.specification, frame.masses
     masses = masses if said.inertia is None else [(Pose(), said.inertia), *masses]
     return FrameSpecification(
-        said.name, frame.parent, pose=frame.pose, joint=said.joint, body=said.body, classes=said.classes,
-        shapes=frame.shapes, inertia=joined_inertia(masses), attributes=stamped_attributes(said), twist=said.twist,
-        twist_noise=said.twist_noise, stamps=frame.stamps, noise=frame.noise,
-    )  # fmt: skip
+        said.name,
+        frame.parent,
+        pose=frame.pose,
+        joint=said.joint,
+        body=said.body,
+        classes=said.classes,
+        shapes=frame.shapes,
+        inertia=joined_inertia(masses),
+        attributes=stamped_attributes(said),
+        twist=said.twist,
+        twist_noise=said.twist_noise,
+        stamps=frame.stamps,
+        noise=frame.noise,
+    )
 
 
 def _allowed(

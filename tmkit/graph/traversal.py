@@ -31,9 +31,13 @@ from tmkit.errors import SceneError, StampError, UnknownNameError
 
 
 def walk(
-    scene: SceneGraph, start: str, *, depth: int | None = None, until: Callable[[str], bool] | None = None,
+    scene: SceneGraph,
+    start: str,
+    *,
+    depth: int | None = None,
+    until: Callable[[str], bool] | None = None,
     order: Literal["depth", "breadth"] = "depth",
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """Yield a frame and its descendants, parents before children, siblings in insertion order.
 
     Args:

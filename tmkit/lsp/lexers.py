@@ -34,14 +34,16 @@ class RobrayLexer(RegexLexer):
             (r'"[^"\n]*"', String),
             (r"(\d+\.?\d*|\.\d+)([eEdDsS]-?\d+)?", Number),
             (words(_top, prefix=r"(?<![\w-])", suffix=r"(?![\w-])"), Keyword),
-            (words([*_inner, "start-radius", "end-radius", "no_shadow"], prefix=r"(?<![\w-])", suffix=r"(?![\w-])"),
-             Name.Attribute),
+            (
+                words([*_inner, "start-radius", "end-radius", "no_shadow"], prefix=r"(?<![\w-])", suffix=r"(?![\w-])"),
+                Name.Attribute,
+            ),
             (r"(?<![\w-])(pi|π|deg|true|false)(?![\w-])", Keyword.Constant),
             (r"[^\W\d]\w*(-+\w+)*", Name),
             (r"\*\*|[-+*/^]", Operator),
             (r"[{}\[\](),;]", Punctuation),
         ]
-    }  # fmt: skip
+    }
 
 
 class RsgLexer(RegexLexer):
@@ -60,10 +62,12 @@ class RsgLexer(RegexLexer):
             (words(_top, prefix=r"\b", suffix=r"\b"), Keyword),
             (words([*_inner, *_inside], prefix=r"\b", suffix=r"\b"), Name.Attribute),
             (r"\b(HomogeneousTransformationMatrix|Pose|Position|Orientation|Twist|TimeStamp)\b", Name.Builtin),
-            (words(sorted(unit for units in UNITS.values() for unit in units), prefix=r"\b", suffix=r"\b"),
-             Keyword.Type),
+            (
+                words(sorted(unit for units in UNITS.values() for unit in units), prefix=r"\b", suffix=r"\b"),
+                Keyword.Type,
+            ),
             (r"\b(true|false|null)\b", Keyword.Constant),
             (r"\^?[^\W\d]\w*", Name),
             (r"[{}\[\](),:*]", Punctuation),
         ]
-    }  # fmt: skip
+    }

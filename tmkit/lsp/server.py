@@ -46,10 +46,13 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
     server = LanguageServer("tmkit", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
     editor = _Editor(server, pause)
     for method, handle in (
-        (types.TEXT_DOCUMENT_DID_OPEN, editor.changed), (types.TEXT_DOCUMENT_DID_CHANGE, editor.changed),
-        (types.TEXT_DOCUMENT_DID_SAVE, editor.saved), (types.TEXT_DOCUMENT_DID_CLOSE, editor.closed),
-        (types.TEXT_DOCUMENT_HOVER, editor.hover), (types.TEXT_DOCUMENT_DEFINITION, editor.definition),
-    ):  # fmt: skip
+        (types.TEXT_DOCUMENT_DID_OPEN, editor.changed),
+        (types.TEXT_DOCUMENT_DID_CHANGE, editor.changed),
+        (types.TEXT_DOCUMENT_DID_SAVE, editor.saved),
+        (types.TEXT_DOCUMENT_DID_CLOSE, editor.closed),
+        (types.TEXT_DOCUMENT_HOVER, editor.hover),
+        (types.TEXT_DOCUMENT_DEFINITION, editor.definition),
+    ):
         server.feature(method)(partial(handle))  # pygls sets attributes, which methods do not take
     options = types.CompletionOptions(trigger_characters=["(", ":", "?"])
     server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(partial(editor.completion))
@@ -180,11 +183,13 @@ class _Editor:
         found = self._project.completions(index, self._offset(index, asked.position))
         return [
             types.CompletionItem(
-                name, kind=kinds.get(kind, types.CompletionItemKind.Reference), detail=kind,
+                name,
+                kind=kinds.get(kind, types.CompletionItemKind.Reference),
+                detail=kind,
                 documentation=self._markdown(about) if about else None,
             )
             for name, (kind, about) in found.items()
-        ]  # fmt: skip
+        ]
 
     def hover(self, asked: types.HoverParams) -> types.Hover | None:
         index = self._index(asked.text_document.uri)
@@ -202,8 +207,9 @@ class _Editor:
         for one in self._project.named(index, token) if index is not None and token is not None and token.kinds else ():
             other = self._project.index_of(one.path) if one.path.suffix.lower() in LANGUAGES else None
             at = types.Position(one.line, one.column) if other is None else self._position(other, one.line, one.column)
-            places.append(types.Location(self._uris.get(real_path(one.path), one.path.absolute().as_uri()),
-                                         types.Range(at, at)))  # fmt: skip
+            places.append(
+                types.Location(self._uris.get(real_path(one.path), one.path.absolute().as_uri()), types.Range(at, at))
+            )
         return places
 
     def _markdown(self, text: str) -> types.MarkupContent:

@@ -48,13 +48,25 @@ _ROBRAY = Language(
     ),
     blocks={"": _ROBRAY_TOP, "frame": _FRAME, "class": _CLASS, "geometry": _GEOMETRY},
     declares={"frame": "frame", "class": "class", "def": "constant"},
-    names={"parent": ("frame",), "allow_collision": ("frame",), "isa": ("class",), "include": (), "mesh": (),
-           **{key: () for key, rule in CLASS_RULES.items() if rule.choices or rule.kind == "text"},
-           "variable": (), "": ("constant",)},
-    words={**{key: rule.choices or ("true", "false") for key, rule in CLASS_RULES.items()
-              if rule.choices or rule.kind == "switch"},
-           "isa": KNOWN_CLASSES},
-)  # fmt: skip
+    names={
+        "parent": ("frame",),
+        "allow_collision": ("frame",),
+        "isa": ("class",),
+        "include": (),
+        "mesh": (),
+        **{key: () for key, rule in CLASS_RULES.items() if rule.choices or rule.kind == "text"},
+        "variable": (),
+        "": ("constant",),
+    },
+    words={
+        **{
+            key: rule.choices or ("true", "false")
+            for key, rule in CLASS_RULES.items()
+            if rule.choices or rule.kind == "switch"
+        },
+        "isa": KNOWN_CLASSES,
+    },
+)
 _LENGTHS = tuple(UNITS["length"])
 _RSG = Language(
     re.compile(
@@ -62,30 +74,77 @@ _RSG = Language(
         r"|(?P<number>\*|\d[\w.]*+|(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?:[^)/{}]|//[^\n]*+)*+\))"
         r'|(?P<text>"(?:[^"\\\n]|\\.)*+"?)|(?P<word>\^?[^\W\d]\w*+)|(?P<sign>[{}])'
     ),
-    blocks={"": KEYWORDS, **{kind: tuple(known) for kind, known in BLOCKS.items()}, "transforms": ("RigidTransform",),
-            "RigidTransform": tuple(RIGID), "geometry": tuple(OPTIONS)},
-    declares={**dict.fromkeys((*NODES, "Instance"), "node"), **dict.fromkeys((*SIZES, *LINES), "shape"),
-              "Instance": "node", "PointCloudType": "type", "MeshType": "type", "FunctionBlock": "function block"},
-    names={**dict.fromkeys(("child", "member", "root", "of", "at", "AllowCollision", "inputStructure", "inputHook",
-                            "outputStructure", "outputHook", "onChange"), ("node",)),
-           "geometry": ("shape",), "type": ("type",), "after": ("function block",), "": ()},
-    words={**dict.fromkeys(("sizeX", "sizeY", "sizeZ", "radius", "height"), _LENGTHS),
-           "trigger": ("after", "every", "onChange"), "Relation": ("Orientation", "Pose", "Position", "Twist"),
-           "value": ("HomogeneousTransformationMatrix", "Pose"), "stamp": ("TimeStamp",),
-           **{kind: tuple(line) for kind, line in LINES.items()}, "import": ("as", "at")},
-)  # fmt: skip
+    blocks={
+        "": KEYWORDS,
+        **{kind: tuple(known) for kind, known in BLOCKS.items()},
+        "transforms": ("RigidTransform",),
+        "RigidTransform": tuple(RIGID),
+        "geometry": tuple(OPTIONS),
+    },
+    declares={
+        **dict.fromkeys((*NODES, "Instance"), "node"),
+        **dict.fromkeys((*SIZES, *LINES), "shape"),
+        "Instance": "node",
+        "PointCloudType": "type",
+        "MeshType": "type",
+        "FunctionBlock": "function block",
+    },
+    names={
+        **dict.fromkeys(
+            (
+                "child",
+                "member",
+                "root",
+                "of",
+                "at",
+                "AllowCollision",
+                "inputStructure",
+                "inputHook",
+                "outputStructure",
+                "outputHook",
+                "onChange",
+            ),
+            ("node",),
+        ),
+        "geometry": ("shape",),
+        "type": ("type",),
+        "after": ("function block",),
+        "": (),
+    },
+    words={
+        **dict.fromkeys(("sizeX", "sizeY", "sizeZ", "radius", "height"), _LENGTHS),
+        "trigger": ("after", "every", "onChange"),
+        "Relation": ("Orientation", "Pose", "Position", "Twist"),
+        "value": ("HomogeneousTransformationMatrix", "Pose"),
+        "stamp": ("TimeStamp",),
+        **{kind: tuple(line) for kind, line in LINES.items()},
+        "import": ("as", "at"),
+    },
+)
 _PDDL = Language(
     re.compile(r";[^\n]*+|(?P<sign>[()])|(?P<word>[^\s();]++)"),
-    blocks={"": (), "define": (*DOMAIN_SECTIONS, *PROBLEM_SECTIONS, "domain", "problem"),
-            ":action": (":effect", ":parameters", ":precondition"), **dict.fromkeys(_LOGIC, _LOGIC),
-            ":durative-action": (":condition", ":duration", ":effect", ":parameters"),
-            **dict.fromkeys((":goal", ":derived", ":precondition", ":condition", ":effect"), _LOGIC),
-            ":init": ("=", "not"), ":metric": ("minimize",)},
-    declares={":types": "type", ":constants": "object", ":objects": "object", ":predicates": "predicate",
-              ":functions": "function", ":action": "action", ":durative-action": "action"},
+    blocks={
+        "": (),
+        "define": (*DOMAIN_SECTIONS, *PROBLEM_SECTIONS, "domain", "problem"),
+        ":action": (":effect", ":parameters", ":precondition"),
+        **dict.fromkeys(_LOGIC, _LOGIC),
+        ":durative-action": (":condition", ":duration", ":effect", ":parameters"),
+        **dict.fromkeys((":goal", ":derived", ":precondition", ":condition", ":effect"), _LOGIC),
+        ":init": ("=", "not"),
+        ":metric": ("minimize",),
+    },
+    declares={
+        ":types": "type",
+        ":constants": "object",
+        ":objects": "object",
+        ":predicates": "predicate",
+        ":functions": "function",
+        ":action": "action",
+        ":durative-action": "action",
+    },
     names={"-": ("type",), "(": ("predicate", "function"), "": ("object",)},
     words={":requirements": tuple(sorted(REQUIREMENTS))},
-)  # fmt: skip
+)
 LANGUAGES: Mapping[str, Language] = {".robray": _ROBRAY, ".rsg": _RSG, ".pddl": _PDDL}
 
 
@@ -205,9 +264,13 @@ def _scan_braces(language: Language, text: str) -> Scan:
                     closed.symbol.end = match.end()
             known = language.blocks.get(stack[-1].keyword, ())
             keyword, count, made = "", 0, None
-        elif kind == "word" and word in known and (
-            not keyword or (is_rsg and count) or "\n" in text[end:at]  # a line before is not complete
-        ):  # fmt: skip
+        elif (
+            kind == "word"
+            and word in known
+            and (
+                not keyword or (is_rsg and count) or "\n" in text[end:at]  # a line before is not complete
+            )
+        ):
             keyword, count, begin, made = word, int(word == "unplaced"), at, None
         elif not keyword:
             keyword, count, begin = word, 0, at

@@ -15,9 +15,15 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.manipulation.actions.candidates import (
-        ActionContext as ActionContext, Candidate as Candidate, Change as Change, Impossible as Impossible,
-        MoveTo as MoveTo, Pick as Pick, Place as Place, Sequence as Sequence,
-    )  # fmt: skip
+        ActionContext as ActionContext,
+        Candidate as Candidate,
+        Change as Change,
+        Impossible as Impossible,
+        MoveTo as MoveTo,
+        Pick as Pick,
+        Place as Place,
+        Sequence as Sequence,
+    )
     from tmkit.manipulation.actions.handover import Handover as Handover, handovers as handovers
     from tmkit.manipulation.actions.look import Look as Look
     from tmkit.manipulation.actions.operate import Operate as Operate
@@ -44,10 +50,15 @@ if TYPE_CHECKING:
         stable_faces as stable_faces,
     )
     from tmkit.manipulation.samplers import (
-        GraspRequest as GraspRequest, GraspSampler as GraspSampler, PlacementRequest as PlacementRequest,
-        PlacementSampler as PlacementSampler, Samplers as Samplers, Sampling as Sampling,
-        sample_grasps as sample_grasps, sample_placements as sample_placements,
-    )  # fmt: skip
+        GraspRequest as GraspRequest,
+        GraspSampler as GraspSampler,
+        PlacementRequest as PlacementRequest,
+        PlacementSampler as PlacementSampler,
+        Samplers as Samplers,
+        Sampling as Sampling,
+        sample_grasps as sample_grasps,
+        sample_placements as sample_placements,
+    )
     from tmkit.manipulation.swept_volume import SweptVolume as SweptVolume, swept_volume as swept_volume
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -119,9 +119,14 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
         return
     is_region = "region" in request.scene.classes(request.support)
     yield from (placements_in_region if is_region else placements_on_surface)(
-        request.scene, request.object, request.support, q=request.q, rng=request.rng, manipulator=request.manipulator,
+        request.scene,
+        request.object,
+        request.support,
+        q=request.q,
+        rng=request.rng,
+        manipulator=request.manipulator,
         settings=PlacementSettings(is_packed=is_region, is_scattered=request.is_scattered),
-    )  # fmt: skip
+    )
 
 
 _Sampler = TypeVar("_Sampler")
@@ -171,9 +176,13 @@ class Samplers:
         return replace(self, _grasps=(_Rule(_callable(sampler), of_class, of_kind), *self._grasps))
 
     def with_placements(
-        self, sampler: PlacementSampler, *, of_class: str | None = None, of_kind: str | None = None,
+        self,
+        sampler: PlacementSampler,
+        *,
+        of_class: str | None = None,
+        of_kind: str | None = None,
         on_class: str | None = None,
-    ) -> Samplers:  # fmt: skip
+    ) -> Samplers:
         """Return a registry in which a sampler is asked for the placements of some objects.
 
         Args:
@@ -264,9 +273,15 @@ class Sampling:
         return self._known[key]
 
     def placements(
-        self, scene: SceneGraph, object: str, support: str, *, q: Configuration, rng: np.random.Generator,
+        self,
+        scene: SceneGraph,
+        object: str,
+        support: str,
+        *,
+        q: Configuration,
+        rng: np.random.Generator,
         manipulator: Manipulator | None = None,
-    ) -> Iterator[Placement]:  # fmt: skip
+    ) -> Iterator[Placement]:
         """Yield placements of an object on a support, best first.
 
         Args:

@@ -155,9 +155,14 @@ def _bend(c: _Array, x: _Array | float) -> _Array:
 
 
 def blended_motion(
-    polyline: _Array, speeds: _Array, accelerations: _Array, jerks: _Array, *, widths: _Array,
+    polyline: _Array,
+    speeds: _Array,
+    accelerations: _Array,
+    jerks: _Array,
+    *,
+    widths: _Array,
     torques: TorqueLimits | None = None,
-) -> BlendedMotion:  # fmt: skip
+) -> BlendedMotion:
     """Return the fastest motion of those that are tried.
 
     Args:
@@ -306,9 +311,14 @@ def _excess(s: _Array, pieces: _Array, squares: _Array, speeds: _Array, accelera
 
 
 def _fastest(
-    s: _Array, d1: _Array, d2: _Array, speeds: _Array, accelerations: _Array, torque_rows: tuple[_Array, ...],
+    s: _Array,
+    d1: _Array,
+    d2: _Array,
+    speeds: _Array,
+    accelerations: _Array,
+    torque_rows: tuple[_Array, ...],
     scale: _Array,
-) -> _Array:  # fmt: skip
+) -> _Array:
     """Return the largest squared speeds (m,) along the path, at rest at both ends.
 
     With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a (m - 1, n) at both

@@ -170,10 +170,15 @@ class CollisionRules:
         return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
 
     def world(
-        self, scene: SceneGraph, exemptions: Iterable[Exemption], *, margin: float,
-        near: Iterable[tuple[str, str]] = (), close: Mapping[tuple[str, str], float] = MappingProxyType({}),
+        self,
+        scene: SceneGraph,
+        exemptions: Iterable[Exemption],
+        *,
+        margin: float,
+        near: Iterable[tuple[str, str]] = (),
+        close: Mapping[tuple[str, str], float] = MappingProxyType({}),
         source: CollisionWorld | None = None,
-    ) -> CollisionWorld:  # fmt: skip
+    ) -> CollisionWorld:
         """Return the collision world of a version under the given exemptions.
 
         Args:

@@ -129,9 +129,8 @@ def _cross(a: _Array, b: _Array) -> _Array:
 
 
 def effort_fault(
-    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, share: float = 1.0,
-    step: float = CHECK_STEP,
-) -> str | None:  # fmt: skip
+    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, share: float = 1.0, step: float = CHECK_STEP
+) -> str | None:
     """Return why an arm cannot hold itself and its load on a path (k, n_joints) with a share of its limits, or None."""
     if _holds_anywhere(scene, manipulator, share):
         return None
@@ -278,13 +277,16 @@ def _carried(scene: SceneGraph, joint_names: tuple[str, ...], is_loaded: bool) -
     ]
     return _Carried(
         np.array([rows[frame] for frame in (*(frame for _, frame, _ in found), *movers)], dtype=np.intp),
-        np.array(local, dtype=float).reshape(-1, 3), masses,
+        np.array(local, dtype=float).reshape(-1, 3),
+        masses,
         np.array([inertia.matrix for *_, inertia in found], dtype=float).reshape(-1, 3, 3),
         np.array([level for level, *_ in found], dtype=np.intp),
-        tuple((frame, inertia.mass) for _, frame, inertia in found if frame in held), counts,
-        np.concatenate([[0.0], np.cumsum(masses)])[counts], GRAVITY * np.array(most, dtype=float),
+        tuple((frame, inertia.mass) for _, frame, inertia in found if frame in held),
+        counts,
+        np.concatenate([[0.0], np.cumsum(masses)])[counts],
+        GRAVITY * np.array(most, dtype=float),
         np.array([joint.type == "prismatic" for joint in joints]),
-    )  # fmt: skip
+    )
 
 
 def _length(scene: SceneGraph, frame: str, zero: _Array) -> float:

@@ -147,10 +147,16 @@ class RrtConnect:
     def search(self, query: PathQuery) -> PathResult:
         """Search for a path; one that is found is proved free."""
         return search_path(
-            query.world, query.joints, start=query.start, goals=query.goals, seed=query.seed,
-            max_iterations=query.max_iterations, step=self.step, shortcut_iterations=self.shortcut_iterations,
+            query.world,
+            query.joints,
+            start=query.start,
+            goals=query.goals,
+            seed=query.seed,
+            max_iterations=query.max_iterations,
+            step=self.step,
+            shortcut_iterations=self.shortcut_iterations,
             constraints=query.constraints,
-        )  # fmt: skip
+        )
 
 
 def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:

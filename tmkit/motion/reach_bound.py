@@ -160,6 +160,8 @@ def _range(scene: SceneGraph, frame: str) -> tuple[float, float]:
         return float(lower), float(upper)
     ends = _range(scene, scene.joint_frame(joint.mimic.joint))
     # A multiplier of 0 has the offset for any value of the leader, unlimited ones too.
-    turned = [joint.mimic.multiplier * end + joint.mimic.offset if joint.mimic.multiplier else joint.mimic.offset
-              for end in ends]  # fmt: skip
+    turned = [
+        joint.mimic.multiplier * end + joint.mimic.offset if joint.mimic.multiplier else joint.mimic.offset
+        for end in ends
+    ]
     return min(turned), max(turned)

@@ -125,10 +125,14 @@ def reachable_region(
         if part.collision
     )
     return ReachableRegion(
-        manipulator.name, manipulator.tool, root, samples,
+        manipulator.name,
+        manipulator.tool,
+        root,
+        samples,
         np.array([pose.translation for pose in poses]).reshape(-1, 3),
-        np.array([pose.rotation[:, 2] for pose in poses]).reshape(-1, 3), outline,
-    )  # fmt: skip
+        np.array([pose.rotation[:, 2] for pose in poses]).reshape(-1, 3),
+        outline,
+    )
 
 
 def hull_points(shape: Shape) -> NDArray[np.float64]:

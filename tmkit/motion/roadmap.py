@@ -58,9 +58,15 @@ class Roadmap:
     """
 
     def __init__(
-        self, joints: Sequence[str], *, movable: Sequence[str] = (), margin: float = 0.0,
-        pair_margins: Mapping[tuple[str, str], float] | None = None, level: str = "hull", max_nodes: int = 500,
-    ) -> None:  # fmt: skip
+        self,
+        joints: Sequence[str],
+        *,
+        movable: Sequence[str] = (),
+        margin: float = 0.0,
+        pair_margins: Mapping[tuple[str, str], float] | None = None,
+        level: str = "hull",
+        max_nodes: int = 500,
+    ) -> None:
         if max_nodes < _LEAST_NODES:
             raise ConfigurationError(f"max_nodes must be at least {_LEAST_NODES}, got {max_nodes}")
         self.joints = tuple(joints)
@@ -79,9 +85,15 @@ class Roadmap:
         return sum(len(way.rows) for way, _ in self._paths.values())
 
     def search(
-        self, scene: SceneGraph, *, start: ArrayLike, goals: ArrayLike, seed: int = 0, max_iterations: int = 50000,
+        self,
+        scene: SceneGraph,
+        *,
+        start: ArrayLike,
+        goals: ArrayLike,
+        seed: int = 0,
+        max_iterations: int = 50000,
         shortcut_iterations: int = 100,
-    ) -> PathResult:  # fmt: skip
+    ) -> PathResult:
         """Return a path that is free in a version of the scene: straight, one that is known, or from a new search.
 
         Args:
@@ -117,9 +129,15 @@ class Roadmap:
                     return again
             known = [self._full(way, q) for way in between or self._ways_near(scene, q, targets)]
         found = search_path(
-            world, self.joints, start=q, goals=targets, seed=seed, max_iterations=max_iterations,
-            shortcut_iterations=shortcut_iterations, known=known,
-        )  # fmt: skip
+            world,
+            self.joints,
+            start=q,
+            goals=targets,
+            seed=seed,
+            max_iterations=max_iterations,
+            shortcut_iterations=shortcut_iterations,
+            known=known,
+        )
         if found.status is PathStatus.SOLVED and len(path := found.path) > 2:
             self._keep(path[:, self._entries], found, world)
         return found

@@ -136,9 +136,15 @@ class BlendedPath:
 
 
 def time_path(
-    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float,
-    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,
-) -> TimedPath:  # fmt: skip
+    path: ArrayLike,
+    velocity_limits: ArrayLike,
+    *,
+    acceleration_limits: ArrayLike,
+    rate: float,
+    jerk_limits: ArrayLike | None = None,
+    deviation: ArrayLike = DEVIATION,
+    torques: TorqueLimits | None = None,
+) -> TimedPath:
     """Time a polyline of configurations with rounded corners.
 
     Args:
@@ -170,9 +176,14 @@ def time_path(
 
 
 def blend_path(
-    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
-    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION, torques: TorqueLimits | None = None,
-) -> BlendedPath:  # fmt: skip
+    path: ArrayLike,
+    velocity_limits: ArrayLike,
+    *,
+    acceleration_limits: ArrayLike,
+    jerk_limits: ArrayLike | None = None,
+    deviation: ArrayLike = DEVIATION,
+    torques: TorqueLimits | None = None,
+) -> BlendedPath:
     """Return the motion that :func:`time_path` samples. O(k m + m n^2) for k points and m of a grid, 1,200 at most.
 
     Args:
@@ -262,9 +273,14 @@ def _distinct(points: _Array) -> NDArray[np.bool_]:
 
 
 def _within(
-    points: _Array, allowed: _Array, limits: tuple[_Array, _Array, _Array], torques: TorqueLimits | None, *, first: int,
+    points: _Array,
+    allowed: _Array,
+    limits: tuple[_Array, _Array, _Array],
+    torques: TorqueLimits | None,
+    *,
+    first: int,
     last: int,
-) -> list[tuple[int, BlendedMotion]]:  # fmt: skip
+) -> list[tuple[int, BlendedMotion]]:
     """Return motions, with the points at which they begin, that stay as near to the polyline as they must.
 
     Roundings from which a motion strays too far become narrower; in the end the arm stops at the worst.

@@ -79,9 +79,15 @@ class VelocityIkResult(Result):
 
 
 def twist_jacobian(
-    scene: SceneGraph, frame: str, *, q: ArrayLike, relative_to: str | None = None, at: str | None = None,
-    axes: str | None = None, joints: Sequence[str] | None = None,
-) -> TwistJacobian:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    *,
+    q: ArrayLike,
+    relative_to: str | None = None,
+    at: str | None = None,
+    axes: str | None = None,
+    joints: Sequence[str] | None = None,
+) -> TwistJacobian:
     """Return the Jacobian of the twist that :func:`tmkit.graph.twist` gives: that of the joints, not of twist edges.
 
     O(depth + n_joints).
@@ -120,9 +126,14 @@ def twist_jacobian(
 
 
 def velocity_ik(
-    scene: SceneGraph, twist: SemanticTwist, *, q: ArrayLike, joints: Sequence[str] | None = None,
-    dt: float | None = None, near: ArrayLike | None = None,
-) -> VelocityIkResult:  # fmt: skip
+    scene: SceneGraph,
+    twist: SemanticTwist,
+    *,
+    q: ArrayLike,
+    joints: Sequence[str] | None = None,
+    dt: float | None = None,
+    near: ArrayLike | None = None,
+) -> VelocityIkResult:
     """Return joint velocities that move a body by a twist, within the limits of the joints.
 
     Velocities respect the velocity limits of the scene and, with ``dt``, bring no joint beyond its range in that time.
@@ -154,7 +165,7 @@ def velocity_ik(
     )
     jacobian = twist_jacobian(
         scene, frame, q=values, relative_to=reference, at=c.point, axes=c.coord, joints=names
-    ).matrix  # fmt: skip
+    ).matrix
     still = twist_of(scene, frame, relative_to=reference, at=c.point, axes=c.coord, q=values, qd=np.zeros_like(values))
     wanted = np.concatenate(twist.numbers) - np.concatenate(still.numbers)
     low, high = _bounds(scene, values, columns, dt)
@@ -166,9 +177,12 @@ def velocity_ik(
 
 
 def _scaled(
-    jacobian: NDArray[np.float64], wanted: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64],
+    jacobian: NDArray[np.float64],
+    wanted: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
     wish: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64]]:  # fmt: skip
+) -> tuple[float, NDArray[np.float64]]:
     """Return the largest share of a twist that bounded velocities give, and those of them nearest to a wish."""
     from scipy.optimize import linprog, lsq_linear  # slow to import
 

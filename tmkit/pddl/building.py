@@ -67,9 +67,14 @@ def make_predicate(name: str, parameters: str = "") -> Predicate:
 
 
 def make_action(
-    name: str, parameters: str = "", *, needs: Iterable[Formula] = (), adds: Iterable[Atom] = (),
-    deletes: Iterable[Atom] = (), effects: Iterable[Effect] = (),
-) -> Action:  # fmt: skip
+    name: str,
+    parameters: str = "",
+    *,
+    needs: Iterable[Formula] = (),
+    adds: Iterable[Atom] = (),
+    deletes: Iterable[Atom] = (),
+    effects: Iterable[Effect] = (),
+) -> Action:
     """Return an action schema.
 
     Args:
@@ -95,9 +100,14 @@ def make_axiom(predicate: Predicate, condition: Formula) -> Axiom:
 
 
 def make_domain(
-    name: str, *, types: str = "", constants: str = "", predicates: Iterable[Predicate], actions: Iterable[Action],
+    name: str,
+    *,
+    types: str = "",
+    constants: str = "",
+    predicates: Iterable[Predicate],
+    actions: Iterable[Action],
     axioms: Iterable[Axiom] = (),
-) -> Domain:  # fmt: skip
+) -> Domain:
     """Return a domain.
 
     Args:
@@ -113,7 +123,10 @@ def make_domain(
             changed by an action or depends on its own negation.
     """
     return Domain(
-        name, types=tuple(Type(kind.name, kind.types) for kind in make_parameters(types)),
-        constants=make_parameters(constants), predicates=tuple(predicates), actions=tuple(actions),
+        name,
+        types=tuple(Type(kind.name, kind.types) for kind in make_parameters(types)),
+        constants=make_parameters(constants),
+        predicates=tuple(predicates),
+        actions=tuple(actions),
         axioms=tuple(axioms),
-    )  # fmt: skip
+    )

@@ -66,8 +66,12 @@ from tmkit.pddl.substitution import (
 Binding = Mapping[str, str]
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
 
 
 @dataclass(slots=True)

@@ -240,15 +240,29 @@ class Problem:
     source: str = field(compare=False)
 
     def __init__(
-        self, name: str, domain: Domain, *, objects: Mapping[str, str | Types], init: State, goal: Formula,
-        metric: Metric = Metric.PLAN_LENGTH, values: Mapping[Fact, float] | None = None, source: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        domain: Domain,
+        *,
+        objects: Mapping[str, str | Types],
+        init: State,
+        goal: Formula,
+        metric: Metric = Metric.PLAN_LENGTH,
+        values: Mapping[Fact, float] | None = None,
+        source: str = "",
+    ) -> None:
         as_types = ((key, (types,) if isinstance(types, str) else tuple(types)) for key, types in objects.items())
         numbers: Mapping[Fact, float] = {} if values is None else values
         attributes: tuple[tuple[str, object], ...] = (
-            ("name", name), ("domain", domain), ("objects", FrozenMapping(as_types)), ("init", init), ("goal", goal),
-            ("metric", metric), ("values", FrozenMapping[Fact, float](numbers)), ("source", source),
-        )  # fmt: skip
+            ("name", name),
+            ("domain", domain),
+            ("objects", FrozenMapping(as_types)),
+            ("init", init),
+            ("goal", goal),
+            ("metric", metric),
+            ("values", FrozenMapping[Fact, float](numbers)),
+            ("source", source),
+        )
         for attribute, value in attributes:
             object.__setattr__(self, attribute, value)
         for fault in self._faults():

@@ -44,7 +44,7 @@ from tmkit.pddl.formulas import (
     Timing,
     When,
     typed_list,
-)  # fmt: skip
+)
 from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.parsing.actions import compressed, with_durations_as_costs
 from tmkit.pddl.state import State
@@ -53,14 +53,35 @@ from tmkit.pddl.writer import is_writable
 
 _FEATURES = frozenset(
     {
-        "ACTION_BASED", "FLAT_TYPING", "HIERARCHICAL_TYPING", "NEGATIVE_CONDITIONS", "DISJUNCTIVE_CONDITIONS",
-        "EQUALITIES", "EXISTENTIAL_CONDITIONS", "UNIVERSAL_CONDITIONS", "CONDITIONAL_EFFECTS", "FORALL_EFFECTS",
-        "INT_FLUENTS", "REAL_FLUENTS", "SIMPLE_NUMERIC_PLANNING", "GENERAL_NUMERIC_PLANNING", "INCREASE_EFFECTS",
-        "DECREASE_EFFECTS", "FLUENTS_IN_NUMERIC_ASSIGNMENTS", "PLAN_LENGTH", "ACTIONS_COST",
-        "INT_NUMBERS_IN_ACTIONS_COST", "REAL_NUMBERS_IN_ACTIONS_COST", "STATIC_FLUENTS_IN_ACTIONS_COST",
-        "CONTINUOUS_TIME", "INT_TYPE_DURATIONS", "REAL_TYPE_DURATIONS", "STATIC_FLUENTS_IN_DURATIONS", "MAKESPAN",
+        "ACTION_BASED",
+        "FLAT_TYPING",
+        "HIERARCHICAL_TYPING",
+        "NEGATIVE_CONDITIONS",
+        "DISJUNCTIVE_CONDITIONS",
+        "EQUALITIES",
+        "EXISTENTIAL_CONDITIONS",
+        "UNIVERSAL_CONDITIONS",
+        "CONDITIONAL_EFFECTS",
+        "FORALL_EFFECTS",
+        "INT_FLUENTS",
+        "REAL_FLUENTS",
+        "SIMPLE_NUMERIC_PLANNING",
+        "GENERAL_NUMERIC_PLANNING",
+        "INCREASE_EFFECTS",
+        "DECREASE_EFFECTS",
+        "FLUENTS_IN_NUMERIC_ASSIGNMENTS",
+        "PLAN_LENGTH",
+        "ACTIONS_COST",
+        "INT_NUMBERS_IN_ACTIONS_COST",
+        "REAL_NUMBERS_IN_ACTIONS_COST",
+        "STATIC_FLUENTS_IN_ACTIONS_COST",
+        "CONTINUOUS_TIME",
+        "INT_TYPE_DURATIONS",
+        "REAL_TYPE_DURATIONS",
+        "STATIC_FLUENTS_IN_DURATIONS",
+        "MAKESPAN",
     }
-)  # fmt: skip
+)
 _ARITHMETIC = {"+": "Plus", "-": "Minus", "*": "Times", "/": "Div"}
 _COMPARISONS = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "=": "Equals"}
 
@@ -111,11 +132,13 @@ class _Import:
         functions = [Function(name, parameters) for name, parameters, is_number in signatures if is_number]
         objects = {self.name(thing): self.types(thing.type) for thing in given.all_objects}
         domain = Domain(
-            self.word(given.name or "problem"), types=tuple(sorted(types, key=lambda kind: order[kind.name])),
+            self.word(given.name or "problem"),
+            types=tuple(sorted(types, key=lambda kind: order[kind.name])),
             constants=tuple(Parameter(name, objects[name]) for name in self.constants),
             predicates=tuple(Predicate(name, those) for name, those, is_number in signatures if not is_number),
-            functions=(*functions, *([Function(TOTAL_COST)] if metric is Metric.TOTAL_COST else ())), actions=actions,
-        )  # fmt: skip
+            functions=(*functions, *([Function(TOTAL_COST)] if metric is Metric.TOTAL_COST else ())),
+            actions=actions,
+        )
         if any(metric.is_minimize_makespan() for metric in given.quality_metrics):
             domain = with_durations_as_costs(domain)
         goal = _all([self.formula(part) for part in given.goals])
@@ -128,9 +151,14 @@ class _Import:
                 facts.append(fact)
         rest = {name: types for name, types in objects.items() if name not in self.constants}
         return Problem(
-            self.word(given.name or "problem"), domain, objects=rest, init=State(facts), goal=goal, metric=metric,
+            self.word(given.name or "problem"),
+            domain,
+            objects=rest,
+            init=State(facts),
+            goal=goal,
+            metric=metric,
             values=values,
-        )  # fmt: skip
+        )
 
     def costs(self) -> tuple[Mapping[Any, Any], Metric]:
         metrics = self.given.quality_metrics
@@ -369,9 +397,15 @@ class _Export:
         return made, reduce(self.make.Plus, costs) if costs else None
 
     def effects(
-        self, made: Any, effect: Effect, scope: Mapping[str, Any], costs: list[Any], variables: tuple[Any, ...] = (),
-        conditions: tuple[Any, ...] = (), when: tuple[Any, ...] = (),
-    ) -> None:  # fmt: skip
+        self,
+        made: Any,
+        effect: Effect,
+        scope: Mapping[str, Any],
+        costs: list[Any],
+        variables: tuple[Any, ...] = (),
+        conditions: tuple[Any, ...] = (),
+        when: tuple[Any, ...] = (),
+    ) -> None:
         """Add the effects of which an effect is made; conditions, quantifiers and time are those around it."""
         match effect:
             case EffectAnd(parts):

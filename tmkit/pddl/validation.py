@@ -191,9 +191,13 @@ _Exchange: TypeAlias = tuple[tuple[list[int], str, str], ...]  # actions that pa
 
 
 def by_turns(
-    problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
-    is_allowed: Callable[[GroundAction, State], bool] = lambda *_: True, ranks: Sequence[int] | None = None,
-) -> tuple[GroundAction, ...]:  # fmt: skip
+    problem: Problem,
+    actions: Sequence[GroundAction],
+    agents: Sequence[str],
+    *,
+    is_allowed: Callable[[GroundAction, State], bool] = lambda *_: True,
+    ranks: Sequence[int] | None = None,
+) -> tuple[GroundAction, ...]:
     """Return a plan in which agents take turns, in an order in which all is allowed; itself if there is none.
 
     An agent goes on as long as the facts about it are others than at the start: an arm, while it holds something. Of
@@ -225,9 +229,13 @@ def by_turns(
 
 
 def shared(
-    problem: Problem, actions: Sequence[GroundAction], agents: Sequence[str], *,
-    is_allowed: Callable[[GroundAction, State], bool], effort: Callable[[Sequence[GroundAction], str], float],
-) -> tuple[GroundAction, ...]:  # fmt: skip
+    problem: Problem,
+    actions: Sequence[GroundAction],
+    agents: Sequence[str],
+    *,
+    is_allowed: Callable[[GroundAction, State], bool],
+    effort: Callable[[Sequence[GroundAction], str], float],
+) -> tuple[GroundAction, ...]:
     """Return a plan in which agents do equally many actions, as far as all is allowed and it costs no more.
 
     What an agent does alone until the facts about it are those of the start again may pass from the busiest to the
@@ -249,9 +257,12 @@ def shared(
             ((tour, busy, idle),) for tour in tours[busy] if loads[busy] - loads[idle] > len(tour)
         ]
         swaps: list[_Exchange] = [
-            ((tour, one, other), (back, other, one)) for one, other in itertools.combinations(agents, 2)
-            for tour in tours[one] for back in tours[other] if len(tour) == len(back)
-        ]  # fmt: skip
+            ((tour, one, other), (back, other, one))
+            for one, other in itertools.combinations(agents, 2)
+            for tour in tours[one]
+            for back in tours[other]
+            if len(tour) == len(back)
+        ]
         swaps = [swap for swap in swaps if gain(swap) > 1e-6]
         for exchange in [*sorted(moves, key=gain, reverse=True), *sorted(swaps, key=gain, reverse=True)]:
             tried = list(found)

@@ -77,9 +77,13 @@ class Vocabulary:
     """The names that may be used, by kind: types without ``object``, objects with the constants."""
 
     def __init__(
-        self, types: Iterable[Type], *, predicates: Iterable[Predicate], functions: Iterable[Function],
+        self,
+        types: Iterable[Type],
+        *,
+        predicates: Iterable[Predicate],
+        functions: Iterable[Function],
         objects: Mapping[str, Types],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.parents: dict[str, Types] = {"object": ()} | {kind.name: kind.parents for kind in types}
         self.predicates = {predicate.name: predicate for predicate in predicates}
         self.functions = {function.name: function for function in functions}

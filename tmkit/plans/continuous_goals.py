@@ -230,9 +230,12 @@ def goal_of_node(node: JsonNode) -> ContinuousGoal:
         object, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
         metres, radians = node.get("m").number(), node.get("rad")
         return ObjectAt(
-            object, Pose.from_array(pose), relative_to=reference, metres=metres,
+            object,
+            Pose.from_array(pose),
+            relative_to=reference,
+            metres=metres,
             radians=None if radians.value is None else radians.number(),
-        )  # fmt: skip
+        )
     except FileFormatError:
         raise
     except TmkitError as error:  # a tolerance, or a quaternion of zeros

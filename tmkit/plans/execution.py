@@ -134,9 +134,14 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
 
 
 def execute_step(
-    plan: Plan, number: int, executor: Executor, *, rate: float = 100.0,
-    on_segment: Callable[[int], bool] = lambda _: False, rests: Collection[SegmentKind] = (),
-) -> bool:  # fmt: skip
+    plan: Plan,
+    number: int,
+    executor: Executor,
+    *,
+    rate: float = 100.0,
+    on_segment: Callable[[int], bool] = lambda _: False,
+    rests: Collection[SegmentKind] = (),
+) -> bool:
     """Execute one step of a plan, from rest to rest, on an executor that has executed the steps before.
 
     Args:

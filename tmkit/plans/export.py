@@ -247,9 +247,12 @@ def export_plan(
             writer = LeRobotWriter(folder, robot=plan.robots[0].name, rate=rate)
             motion = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
             writer.add(
-                motion.positions, velocities=motion.velocities, accelerations=motion.accelerations,
-                joint_names=motion.joint_names, task=" ".join(str(plan.goal).split()),
-            )  # fmt: skip
+                motion.positions,
+                velocities=motion.velocities,
+                accelerations=motion.accelerations,
+                joint_names=motion.joint_names,
+                task=" ".join(str(plan.goal).split()),
+            )
             writer.close()
 
         in_new_folder(target, write)
@@ -290,12 +293,15 @@ def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedComm
         begun = begun or command
         points += [
             {
-                "positions": x[:count].tolist(), "velocities": v[:count].tolist(), "accelerations": a[:count].tolist(),
-                "effort": [], "time_from_start": _stamp(command.begin - begun.begin + time),
+                "positions": x[:count].tolist(),
+                "velocities": v[:count].tolist(),
+                "accelerations": a[:count].tolist(),
+                "effort": [],
+                "time_from_start": _stamp(command.begin - begun.begin + time),
             }
             for time, x, v, a in zip(timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True)
             if time > 0.0 or command is begun
-        ]  # fmt: skip
+        ]
         if command.motion.is_stopping:
             header = {"stamp": _stamp(begun.begin), "frame_id": ""}
             fields = {"header": header, "joint_names": [*command.motion.joint_names[:count]], "points": points}

@@ -80,8 +80,14 @@ class PieceFailedError(Exception):
     """
 
     def __init__(
-        self, phase: str, cause: str, pairs: tuple[tuple[str, str], ...] = (), *, kind: FailureKind = FailureKind.OTHER,
-        q: NDArray[np.float64] | None = None, is_of_way: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        phase: str,
+        cause: str,
+        pairs: tuple[tuple[str, str], ...] = (),
+        *,
+        kind: FailureKind = FailureKind.OTHER,
+        q: NDArray[np.float64] | None = None,
+        is_of_way: bool = False,
+    ) -> None:
         super().__init__(phase, cause)
         self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q, is_of_way=is_of_way)

@@ -53,10 +53,15 @@ class LeRobotWriter:
         self._totals: dict[str, _Statistics] = {}
 
     def add(
-        self, positions: NDArray[np.float64], *, velocities: NDArray[np.float64], accelerations: NDArray[np.float64],
-        joint_names: tuple[str, ...], task: str,
+        self,
+        positions: NDArray[np.float64],
+        *,
+        velocities: NDArray[np.float64],
+        accelerations: NDArray[np.float64],
+        joint_names: tuple[str, ...],
+        task: str,
         pictures: Sequence[NDArray[np.uint8]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add an episode.
 
         Args:
@@ -78,13 +83,16 @@ class LeRobotWriter:
         count, number = len(positions), len(self._episodes)
         state = positions.astype(np.float32)
         columns: dict[str, NDArray[Any]] = {
-            "observation.state": state, "action": np.concatenate([state[1:], state[-1:]]),
+            "observation.state": state,
+            "action": np.concatenate([state[1:], state[-1:]]),
             "observation.velocity": velocities.astype(np.float32),
             "observation.acceleration": accelerations.astype(np.float32),
-            "timestamp": (np.arange(count) / self._rate).astype(np.float32), "frame_index": np.arange(count),
-            "episode_index": np.full(count, number), "index": self._frames + np.arange(count),
+            "timestamp": (np.arange(count) / self._rate).astype(np.float32),
+            "frame_index": np.arange(count),
+            "episode_index": np.full(count, number),
+            "index": self._frames + np.arange(count),
             "task_index": np.full(count, self._tasks.setdefault(task, len(self._tasks))),
-        }  # fmt: skip
+        }
         found = {name: _Statistics.of(values.reshape(count, -1)) for name, values in columns.items()}
         arrays = {name: self._array(values) for name, values in columns.items()}
         if pictures is not None:
@@ -102,15 +110,22 @@ class LeRobotWriter:
             self._totals[name] = self._totals[name].with_other(one) if name in self._totals else one
         self._episodes.append(
             {
-                "episode_index": number, "tasks": [task], "length": count, "data/chunk_index": 0, "data/file_index": 0,
-                "dataset_from_index": self._frames, "dataset_to_index": self._frames + count,
-                "meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0,
+                "episode_index": number,
+                "tasks": [task],
+                "length": count,
+                "data/chunk_index": 0,
+                "data/file_index": 0,
+                "dataset_from_index": self._frames,
+                "dataset_to_index": self._frames + count,
+                "meta/episodes/chunk_index": 0,
+                "meta/episodes/file_index": 0,
                 **{
                     f"stats/{name}/{what}": value
-                    for name, one in found.items() for what, value in self._said(name, one).items()
+                    for name, one in found.items()
+                    for what, value in self._said(name, one).items()
                 },
             }
-        )  # fmt: skip
+        )
         self._frames += count
 
     def close(self) -> None:
@@ -130,17 +145,25 @@ class LeRobotWriter:
             **dict.fromkeys(moving, numbers),
             "timestamp": {"dtype": "float32", "shape": [1], "names": None},
             **{name: {"dtype": "int64", "shape": [1], "names": None} for name in counters},
-        }  # fmt: skip
+        }
         if self._size is not None:
             names = ["height", "width", "channels"]
             features[PICTURES] = {"dtype": "image", "shape": [*self._size], "names": names}
         information = {
-            "codebase_version": "v3.0", "robot_type": self._robot, "fps": self._rate,
-            "total_episodes": len(self._episodes), "total_frames": self._frames, "total_tasks": len(self._tasks),
-            "chunks_size": 1000, "data_files_size_in_mb": 100, "video_files_size_in_mb": 200,
-            "splits": {"train": f"0:{len(self._episodes)}"}, "data_path": f"data/{_PATTERN}", "video_path": None,
+            "codebase_version": "v3.0",
+            "robot_type": self._robot,
+            "fps": self._rate,
+            "total_episodes": len(self._episodes),
+            "total_frames": self._frames,
+            "total_tasks": len(self._tasks),
+            "chunks_size": 1000,
+            "data_files_size_in_mb": 100,
+            "video_files_size_in_mb": 200,
+            "splits": {"train": f"0:{len(self._episodes)}"},
+            "data_path": f"data/{_PATTERN}",
+            "video_path": None,
             "features": features,
-        }  # fmt: skip
+        }
         pa = self._arrow
         episodes = self._folder / "meta" / "episodes" / _FIRST
         episodes.parent.mkdir(parents=True)
@@ -195,9 +218,12 @@ class _Statistics:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "min": self.bounds[0].tolist(), "max": self.bounds[1].tolist(), "mean": self.mean.tolist(),
-            "std": np.sqrt(self.squares / self.count).tolist(), "count": [self.count],
-        }  # fmt: skip
+            "min": self.bounds[0].tolist(),
+            "max": self.bounds[1].tolist(),
+            "mean": self.mean.tolist(),
+            "std": np.sqrt(self.squares / self.count).tolist(),
+            "count": [self.count],
+        }
 
 
 def png_bytes(picture: NDArray[np.uint8]) -> bytes:

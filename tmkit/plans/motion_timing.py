@@ -132,11 +132,17 @@ def _piece(step: int, index: int, segment: Segment, arm: Manipulator, scene: Sce
     share = _SHARES.get(segment.kind, 1.0)
     speeds = np.array([_mechanism_speed(scene, name) for name in others])
     return Piece(
-        step, index, segment, arm, scene, np.asarray(q), names,
+        step,
+        index,
+        segment,
+        arm,
+        scene,
+        np.asarray(q),
+        names,
         np.asarray(segment.path, dtype=float)[:, [segment.joint_names.index(name) for name in names]],
         share * np.concatenate([arm.velocity_limits(scene), speeds]),
         np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
-    )  # fmt: skip
+    )
 
 
 def _mechanism_speed(scene: SceneGraph, joint: str) -> float:
@@ -364,8 +370,10 @@ def timed_run(plan: Plan, run: list[Piece], *, rate: float) -> list[TimedPath]:
     bounds = np.ceil(np.array([0.0, *motion.ends]) * rate - 1e-9).astype(int).clip(0, len(timed.positions) - 1)
     return [
         TimedPath(
-            timed.positions[first : last + 1], timed.velocities[first : last + 1],
-            timed.accelerations[first : last + 1], timed.period,
+            timed.positions[first : last + 1],
+            timed.velocities[first : last + 1],
+            timed.accelerations[first : last + 1],
+            timed.period,
         )
         for first, last in pairwise(bounds)
-    ]  # fmt: skip
+    ]

@@ -45,8 +45,22 @@ from tmkit.spatial.plain import read_only
 _FORMAT = "tmkit-plan"
 _VERSION, _UNTIMED_VERSION = 4, 3  # the former has the timing of the motions
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
-_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "schedule", "seed", "steps",
-         "timing", "values", "version")  # fmt: skip
+_KEYS = (
+    "domain",
+    "format",
+    "goal",
+    "goals",
+    "metric",
+    "q",
+    "robots",
+    "scene",
+    "schedule",
+    "seed",
+    "steps",
+    "timing",
+    "values",
+    "version",
+)
 _SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
 
 
@@ -90,12 +104,15 @@ def plan_to_dict(plan: Plan, *, with_scene: bool = True, with_timing: bool = Tru
         "q": [float(value) for value in plan.q],
         "robots": [robot.to_dict() for robot in plan.robots],
         "domain": {
-            "name": plan.domain, "pddl": plan.domain_pddl, "digest": plan.domain_digest, "semantics": plan.semantics,
+            "name": plan.domain,
+            "pddl": plan.domain_pddl,
+            "digest": plan.domain_digest,
+            "semantics": plan.semantics,
         },
         "goal": plan.goal,
         "seed": plan.seed,
         "steps": [_step_to_dict(step) for step in plan.steps],
-    }  # fmt: skip
+    }
     if plan.continuous_goals:  # these three, most plans do not have
         written["goals"] = [goal.to_dict() for goal in plan.continuous_goals]
     if plan.metric is not None:
@@ -247,13 +264,21 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
     plan = Plan(
-        scene, q, robots, domain.get("name").name(), domain.get("pddl").text(), domain.get("digest").text(),
-        domain.get("semantics").text(), top.get("goal").text(), seed.value, tuple(steps),
+        scene,
+        q,
+        robots,
+        domain.get("name").name(),
+        domain.get("pddl").text(),
+        domain.get("digest").text(),
+        domain.get("semantics").text(),
+        top.get("goal").text(),
+        seed.value,
+        tuple(steps),
         tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
         Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
         *_read_schedule(top, len(steps)),
-    )  # fmt: skip
+    )
     if "timing" in top.table():
         read_timing(top.get("timing"), plan)
     return plan

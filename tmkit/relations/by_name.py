@@ -30,24 +30,36 @@ from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, 
 from tmkit.relations.violations import SemanticError, Violation, refusal
 
 _RULES: dict[str, Callable[..., Any]] = {
-    "inverse": rules.inverse, "inverse2": rules.inverse2, "compose": lambda x, y: rules.compose(x, y)[0],
+    "inverse": rules.inverse,
+    "inverse2": rules.inverse2,
+    "compose": lambda x, y: rules.compose(x, y)[0],
     "change_point": rules.change_point,
     "change_point_body": lambda x, by: rules.change_point(x, by, keeps_body=False),
     "change_reference_point": rules.change_ref_point,
     "change_reference_point_body": lambda x, by: rules.change_ref_point(x, by, keeps_body=False),
-    "change_orientation_frame": rules.change_ori, "change_reference_orientation_frame": rules.change_ref_ori,
-    "change_coordinate_frame": rules.change_coord, "change_reference_body": rules.change_ref_body,
-    "change_body": rules.change_body, "integrate": rules.integrate,
-    "differentiate": lambda x, y=None: rules.differentiate(x, y), "dot": rules.dot, "pose": rules.pose_of,
-    "position": rules.position_of, "orientation": rules.orientation_of,
-}  # fmt: skip
+    "change_orientation_frame": rules.change_ori,
+    "change_reference_orientation_frame": rules.change_ref_ori,
+    "change_coordinate_frame": rules.change_coord,
+    "change_reference_body": rules.change_ref_body,
+    "change_body": rules.change_body,
+    "integrate": rules.integrate,
+    "differentiate": lambda x, y=None: rules.differentiate(x, y),
+    "dot": rules.dot,
+    "pose": rules.pose_of,
+    "position": rules.position_of,
+    "orientation": rules.orientation_of,
+}
 _ALIASES = {
-    "change_ref_point": "change_reference_point", "change_ref_point_body": "change_reference_point_body",
-    "change_orient_frame": "change_orientation_frame", "change_ori_frame": "change_orientation_frame",
+    "change_ref_point": "change_reference_point",
+    "change_ref_point_body": "change_reference_point_body",
+    "change_orient_frame": "change_orientation_frame",
+    "change_ori_frame": "change_orientation_frame",
     "change_ref_orientation_frame": "change_reference_orientation_frame",
-    "change_ref_orient_frame": "change_reference_orientation_frame", "change_coord_frame": "change_coordinate_frame",
-    "change_ref_body": "change_reference_body", "power": "dot",
-}  # fmt: skip
+    "change_ref_orient_frame": "change_reference_orientation_frame",
+    "change_coord_frame": "change_coordinate_frame",
+    "change_ref_body": "change_reference_body",
+    "power": "dot",
+}
 
 OPERATIONS = tuple(_RULES)
 """Names of all operations; camel case and short forms (``changeRefPoint``) are understood as well."""
@@ -113,8 +125,16 @@ def _refuse(name: str, relations: tuple[Any, ...]) -> NoReturn:
 
 
 _RELATIONS = (
-    "Position", "Orientation", "Pose", "LinearVelocity", "AngularVelocity", "Twist", "Force", "Torque", "Wrench",
-)  # fmt: skip
+    "Position",
+    "Orientation",
+    "Pose",
+    "LinearVelocity",
+    "AngularVelocity",
+    "Twist",
+    "Force",
+    "Torque",
+    "Wrench",
+)
 _REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in dir(representations)}
 
 

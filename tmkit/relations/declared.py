@@ -133,9 +133,14 @@ class FramedPose(Generic[_Target, _Reference]):
 
     def __init__(self, target: type[_Target], reference: type[_Reference], values: Any) -> None:
         coord = PoseCoord.named(
-            point=target.name, ori=target.name, body=target.body, ref_point=reference.name, ref_ori=reference.name,
-            ref_body=reference.body, coord=reference.name,
-        )  # fmt: skip
+            point=target.name,
+            ori=target.name,
+            body=target.body,
+            ref_point=reference.name,
+            ref_ori=reference.name,
+            ref_body=reference.body,
+            coord=reference.name,
+        )
         if isinstance(values, SemanticPose) and values.coord != coord:
             rule = f"it is the pose of {target.__name__} relative to {reference.__name__}"
             raise refusal("FramedPose", rule, repr(values.coord), repr(coord))

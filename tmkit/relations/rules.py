@@ -275,9 +275,12 @@ def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
 
 
 def change_point(
-    x: Any, by: sem.PositionCoord, free: sem.AngularVelocityCoord | sem.ForceCoord | None = None, *,
+    x: Any,
+    by: sem.PositionCoord,
+    free: sem.AngularVelocityCoord | sem.ForceCoord | None = None,
+    *,
     keeps_body: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the coordinates with another point, of the same body or of one rigidly joined to it (not checked)."""
     operation = "change_point" if keeps_body else "change_point_body"
     movable: tuple[Any, ...] = (sem.PositionCoord, sem.TwistCoord)

@@ -100,9 +100,14 @@ def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
 
 
 LABELS = {  # of the fields, in messages
-    "point": "point", "ori": "orientation frame", "body": "body", "ref_point": "reference point",
-    "ref_ori": "reference orientation frame", "ref_body": "reference body", "coord": "coordinate frame",
-}  # fmt: skip
+    "point": "point",
+    "ori": "orientation frame",
+    "body": "body",
+    "ref_point": "reference point",
+    "ref_ori": "reference orientation frame",
+    "ref_body": "reference body",
+    "coord": "coordinate frame",
+}
 _Reader = Callable[[str], tuple[str, ...]]
 
 
@@ -335,7 +340,14 @@ class WrenchCoord(_Expressed, _AtPoint):
 
 
 Coord = (
-    PositionCoord | OrientationCoord | PoseCoord | LinearVelocityCoord | AngularVelocityCoord | TwistCoord
-    | ForceCoord | TorqueCoord | WrenchCoord
-)  # fmt: skip
+    PositionCoord
+    | OrientationCoord
+    | PoseCoord
+    | LinearVelocityCoord
+    | AngularVelocityCoord
+    | TwistCoord
+    | ForceCoord
+    | TorqueCoord
+    | WrenchCoord
+)
 """What is related to what, and the frame in which the numbers are expressed."""

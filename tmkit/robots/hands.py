@@ -64,9 +64,13 @@ class Hand:
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of a :class:`~tmkit.robots.Manipulator` with this hand."""
         return {
-            "gripper_joints": self.joints, "gripper_open": self.opened, "gripper_closed": self.closed,
-            "width_open": self.width_open, "width_closed": self.width_closed, "contact_links": self.contact_links,
-        }  # fmt: skip
+            "gripper_joints": self.joints,
+            "gripper_open": self.opened,
+            "gripper_closed": self.closed,
+            "width_open": self.width_open,
+            "width_closed": self.width_closed,
+            "contact_links": self.contact_links,
+        }
 
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
@@ -224,9 +228,13 @@ def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -
 
 
 def _tool(
-    scene: SceneGraph, tip: str, pair: Pair, opened: Mapping[str, float], closed: Mapping[str, float],
+    scene: SceneGraph,
+    tip: str,
+    pair: Pair,
+    opened: Mapping[str, float],
+    closed: Mapping[str, float],
     palm: Sequence[str],
-) -> tuple[Pose, float]:  # fmt: skip
+) -> tuple[Pose, float]:
     """Return the tool relative to the tip, and how far it is from there back to the palm."""
     q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
     fingers = [_finger_of(scene, finger) for finger in pair]

@@ -76,9 +76,14 @@ class InferredArm(Result):
 
 
 def infer_arm(
-    scene: SceneGraph, *, base: str | None = None, tip: str | None = None, tool: str | None = None, name: str = "robot",
+    scene: SceneGraph,
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    tool: str | None = None,
+    name: str = "robot",
     seed: int = 0,
-) -> InferredArm:  # fmt: skip
+) -> InferredArm:
     """Infer the arm of a robot.
 
     Args:
@@ -184,9 +189,15 @@ def _has_cup(scene: SceneGraph, tip: str) -> bool:
 
 
 def _with_hand(
-    scene: SceneGraph, chain: JointChain, hand: hands.InferredHand, inferred: list[str], *, tool: str | None, name: str,
+    scene: SceneGraph,
+    chain: JointChain,
+    hand: hands.InferredHand,
+    inferred: list[str],
+    *,
+    tool: str | None,
+    name: str,
     seed: int,
-) -> InferredArm:  # fmt: skip
+) -> InferredArm:
     """Return the arm with fingers."""
     sure = 2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)
     confidence = ("low", "medium", "high")[sure]
@@ -206,9 +217,15 @@ def _with_hand(
         inferred.append(f"tool: between the fingertips, where the robot has no frame{turned}; added as '{added}'")
     inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
-        name, chain.base, chain.tip, tool, chain.joints, _ready(scene, chain, hand.opened, seed),
-        finger_depth=hand.depth, **hand.attributes(),
-    )  # fmt: skip
+        name,
+        chain.base,
+        chain.tip,
+        tool,
+        chain.joints,
+        _ready(scene, chain, hand.opened, seed),
+        finger_depth=hand.depth,
+        **hand.attributes(),
+    )
     return InferredArm(scene, arm, tuple(inferred), "", added, confidence, other_tools=tuple(frames) if added else ())
 
 
@@ -250,9 +267,15 @@ def _without_hand(
     if not missing:
         inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
-        name, chain.base, chain.tip, tool, chain.joints, _ready(scene, chain, {}, seed), gripper_kind="suction",
+        name,
+        chain.base,
+        chain.tip,
+        tool,
+        chain.joints,
+        _ready(scene, chain, {}, seed),
+        gripper_kind="suction",
         contact_links=hands.cup_frames(scene, cup, tool),
-    )  # fmt: skip
+    )
     return InferredArm(scene, arm, tuple(inferred), missing, confidence="medium" if called else "")
 
 

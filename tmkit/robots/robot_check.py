@@ -121,9 +121,13 @@ class RobotReport(Report):
 
 
 def check_robot(
-    scene: SceneGraph, manipulator: Manipulator | None = None, *, samples: int = 2000, seed: int = 0,
+    scene: SceneGraph,
+    manipulator: Manipulator | None = None,
+    *,
+    samples: int = 2000,
+    seed: int = 0,
     import_notes: Iterable[object] = (),
-) -> RobotReport:  # fmt: skip
+) -> RobotReport:
     """Look at a robot before planning with it.
 
     Args:
@@ -203,9 +207,12 @@ def _collisions(
 
 
 def _reach(
-    scene: SceneGraph, manipulator: Manipulator | None, chains: tuple[JointChain, ...], free: list[NDArray[np.float64]],
+    scene: SceneGraph,
+    manipulator: Manipulator | None,
+    chains: tuple[JointChain, ...],
+    free: list[NDArray[np.float64]],
     seed: int,
-) -> Reach | None:  # fmt: skip
+) -> Reach | None:
     """Return how many poses of free configurations inverse kinematics finds from another of them."""
     if not free or (manipulator is None and not chains):
         return None

@@ -37,20 +37,26 @@ _KEYS = [item.name for item in fields(Manipulator)]
 # In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
 _GRIPPER_KEYS = {name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]}
 _COMMENTS = {  # in files that are written
-    "name": "in messages and plans", "base": "the frame that the arm stands on",
+    "name": "in messages and plans",
+    "base": "the frame that the arm stands on",
     "tip": "the frame of the hand: what is grasped becomes its child",
     "tool": "between the fingertips, or in a cup's middle: z away from the hand; fingers close along y",
     "joints": "from the base to the tip; of a gripper, those that open and close it, without those that mimic them",
     "ready": "where plans start by default, with the work in reach; radians or metres",
-    "velocity": "largest speeds, rad/s or m/s", "acceleration": "largest, rad/s^2 or m/s^2",
+    "velocity": "largest speeds, rad/s or m/s",
+    "acceleration": "largest, rad/s^2 or m/s^2",
     "effort": "largest, N m or N, where they are not the scene's",
-    "kind": '"parallel", "suction", or "none" for a mobile base', "open": "values of its joints, radians or metres",
-    "closed": "their values when it is closed", "width_open": "metres between the open fingers",
+    "kind": '"parallel", "suction", or "none" for a mobile base',
+    "open": "values of its joints, radians or metres",
+    "closed": "their values when it is closed",
+    "width_open": "metres between the open fingers",
     "width_closed": "metres between the closed fingers",
     "finger_depth": "metres from the tool back to the palm: how deep an object reaches into the hand",
-    "grip_force": "newtons of each finger, or of the vacuum; see the data sheet", "payload": "kg that the arm carries",
-    "contact_links": "may touch what is grasped", "contact_tolerance": "metres that they may overlap with it",
-}  # fmt: skip
+    "grip_force": "newtons of each finger, or of the vacuum; see the data sheet",
+    "payload": "kg that the arm carries",
+    "contact_links": "may touch what is grasped",
+    "contact_tolerance": "metres that they may overlap with it",
+}
 
 
 Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]

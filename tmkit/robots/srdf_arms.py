@@ -45,10 +45,19 @@ _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to th
 
 
 def manipulator_from_srdf(
-    srdf: str | os.PathLike[str] | RobotSemantics, scene: SceneGraph, *, group: str | None = None,
-    end_effector: str | None = None, hand: str | None = None, tool: str | None = None, ready: str | None = None,
-    gripper: str | None = None, opened: str | None = None, closed: str | None = None, name: str | None = None,
-) -> Manipulator:  # fmt: skip
+    srdf: str | os.PathLike[str] | RobotSemantics,
+    scene: SceneGraph,
+    *,
+    group: str | None = None,
+    end_effector: str | None = None,
+    hand: str | None = None,
+    tool: str | None = None,
+    ready: str | None = None,
+    gripper: str | None = None,
+    opened: str | None = None,
+    closed: str | None = None,
+    name: str | None = None,
+) -> Manipulator:
     """Make the description of an arm that an SRDF file speaks of.
 
     What is omitted is found in the file, as far as it says it; the beginning of this module tells how.
@@ -94,10 +103,14 @@ def manipulator_from_srdf(
         fingers = _hand_of(semantics, scene, hand, joints, from_limits=from_limits, opened=opened, closed=closed)
         own = fingers.attributes()
     arm = Manipulator(
-        name=name or f"{semantics.name or 'robot'}:{group}", base=_base(semantics, scene, group, joints), tip=tip,
-        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers), joints=joints,
-        ready=_ready(semantics, scene, group, joints, ready), **own,
-    )  # fmt: skip
+        name=name or f"{semantics.name or 'robot'}:{group}",
+        base=_base(semantics, scene, group, joints),
+        tip=tip,
+        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
+        joints=joints,
+        ready=_ready(semantics, scene, group, joints, ready),
+        **own,
+    )
     arm.check(scene, source=semantics.source)
     return arm
 
@@ -325,9 +338,15 @@ def _no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | N
 
 
 def _hand_of(
-    semantics: RobotSemantics, scene: SceneGraph, group: str, arm: Sequence[str], *, from_limits: bool,
-    opened: str | None, closed: str | None,
-) -> Hand:  # fmt: skip
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    group: str,
+    arm: Sequence[str],
+    *,
+    from_limits: bool,
+    opened: str | None,
+    closed: str | None,
+) -> Hand:
     """Return the hand that a group is; with ``from_limits``, joint limits will do where no states say how it opens."""
     members = _actuated(semantics, group_members(semantics, scene, group=group))
     place = semantics.group(group).place

@@ -35,9 +35,14 @@ class ArmPlayer:
     """
 
     def __init__(
-        self, simulation: Simulation, scene: SceneGraph, manipulator: Manipulator, *, q: NDArray[np.float64],
+        self,
+        simulation: Simulation,
+        scene: SceneGraph,
+        manipulator: Manipulator,
+        *,
+        q: NDArray[np.float64],
         by_constraint: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.manipulator = manipulator
         self.entries = manipulator.joint_indices(scene)
         self.speeds = manipulator.velocity_limits(scene)

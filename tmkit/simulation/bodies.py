@@ -105,11 +105,14 @@ def _rigid_body(
     base_from_inertial, moments = _principal(inertia)
     collision = shapes.collision(placed, still=inertia is None)
     index = engine.createMultiBody(
-        baseMass=0.0 if inertia is None else inertia.mass, baseCollisionShapeIndex=collision,
-        baseVisualShapeIndex=shapes.visual(placed), basePosition=list(pose.translation),
-        baseOrientation=list(pose.quat_xyzw), baseInertialFramePosition=list(base_from_inertial.translation),
+        baseMass=0.0 if inertia is None else inertia.mass,
+        baseCollisionShapeIndex=collision,
+        baseVisualShapeIndex=shapes.visual(placed),
+        basePosition=list(pose.translation),
+        baseOrientation=list(pose.quat_xyzw),
+        baseInertialFramePosition=list(base_from_inertial.translation),
         baseInertialFrameOrientation=list(base_from_inertial.quat_xyzw),
-    )  # fmt: skip
+    )
     if index < 0:
         raise SimulationError(f"the physics engine could not make a body of frame '{piece.base}'", frame=piece.base)
     if collision >= 0:  # pybullet adds a margin of a millimetre to convex hulls
@@ -141,9 +144,12 @@ def _mechanism(engine: Engine, kind: str, piece: Piece, at: Kinematics, density:
     pose = at.pose(piece.base)
     try:
         index = engine.loadURDF(
-            str(path), basePosition=list(pose.translation), baseOrientation=list(pose.quat_xyzw),
-            useFixedBase=kind == "mechanism", flags=engine.URDF_USE_INERTIA_FROM_FILE,
-        )  # fmt: skip
+            str(path),
+            basePosition=list(pose.translation),
+            baseOrientation=list(pose.quat_xyzw),
+            useFixedBase=kind == "mechanism",
+            flags=engine.URDF_USE_INERTIA_FROM_FILE,
+        )
     except engine.error as error:
         raise SimulationError(f"the physics engine could not load the mechanism at frame '{piece.base}'") from error
     links, joints = {piece.base: BASE}, {}
@@ -159,9 +165,14 @@ def _mechanism(engine: Engine, kind: str, piece: Piece, at: Kinematics, density:
         engine.changeDynamics(index, links[frame], mass=_MARKER_MASS, localInertiaDiagonal=[1e-4 * _MARKER_MASS] * 3)
     inertial = engine.getDynamicsInfo(index, BASE)
     return Body(
-        index, kind, piece.base, {frame: links[frame] for frame in piece.frames}, dict.fromkeys(piece.frames, Pose()),
-        joints, Pose(inertial[3], inertial[4]),
-    )  # fmt: skip
+        index,
+        kind,
+        piece.base,
+        {frame: links[frame] for frame in piece.frames},
+        dict.fromkeys(piece.frames, Pose()),
+        joints,
+        Pose(inertial[3], inertial[4]),
+    )
 
 
 def _without_mass(path: Path) -> list[str]:

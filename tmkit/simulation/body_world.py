@@ -179,11 +179,14 @@ class BodyWorld:
         if self._probe is None:
             self._probe = engine.createCollisionShape(engine.GEOM_SPHERE, radius=_PROBE_RADIUS)
         found = engine.getClosestPoints(
-            bodyA=-1, bodyB=body.index, linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
-            distance=reach, collisionShapeA=self._probe,
+            bodyA=-1,
+            bodyB=body.index,
+            linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
+            distance=reach,
+            collisionShapeA=self._probe,
             collisionShapePositionA=[float(value) for value in plain_numbers(point, "point")],
             collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
-        )  # fmt: skip
+        )
         return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)
 
     def _set_friction(self, fingers: Collection[str]) -> None:
@@ -205,9 +208,12 @@ class BodyWorld:
                 usual = settings.finger_friction if frame in fingers else of_kind[body.kind]
                 spinning = torsion_arm(settings.pad_radius) if frame in fingers else 0.0
                 change(
-                    body.index, link, lateralFriction=own.get(link, usual), spinningFriction=spinning,
+                    body.index,
+                    link,
+                    lateralFriction=own.get(link, usual),
+                    spinningFriction=spinning,
                     frictionAnchor=int(frame in fingers),
-                )  # fmt: skip
+                )
             # in a call of its own: with a damping, all the rest would be the base's, too
             change(body.index, BASE, linearDamping=0.0, angularDamping=0.0)
 
@@ -259,9 +265,17 @@ class BodyWorld:
         at_link = at_link @ self._link_pose(child, own)
         at_object = self._inertial_of(child, own).inverse()
         constraint = engine.createConstraint(
-            parent.index, link, child.index, own, engine.JOINT_FIXED, [0.0, 0.0, 0.0], list(at_link.translation),
-            list(at_object.translation), list(at_link.quat_xyzw), list(at_object.quat_xyzw),
-        )  # fmt: skip
+            parent.index,
+            link,
+            child.index,
+            own,
+            engine.JOINT_FIXED,
+            [0.0, 0.0, 0.0],
+            list(at_link.translation),
+            list(at_object.translation),
+            list(at_link.quat_xyzw),
+            list(at_object.quat_xyzw),
+        )
         engine.changeConstraint(constraint, maxForce=_HOLDING_FORCE)
         self._constraints[name, frame] = constraint
 

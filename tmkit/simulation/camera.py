@@ -150,9 +150,14 @@ def _boxes(world: Posed, frame: str) -> list[tuple[NDArray[np.float64], Pose, ND
 
 
 def fit_camera(
-    world: Posed, *, include: ArrayLike = (), focus: Collection[str] = (), later: Sequence[Posed] = (),
-    width: int = 1280, height: int = 960,
-) -> Camera:  # fmt: skip
+    world: Posed,
+    *,
+    include: ArrayLike = (),
+    focus: Collection[str] = (),
+    later: Sequence[Posed] = (),
+    width: int = 1280,
+    height: int = 960,
+) -> Camera:
     """Return a view that shows mechanisms, objects and surfaces well, none behind another.
 
     Args:

@@ -35,9 +35,13 @@ class Engine:
             raise SimulationError("pybullet gave no connection: there is no screen, or too many simulations are open")
         self.setGravity(0.0, 0.0, -settings.gravity)
         self.setPhysicsEngineParameter(
-            fixedTimeStep=settings.time_step, numSolverIterations=settings.solver_iterations,
-            solverResidualThreshold=_RESIDUAL, numSubSteps=0, deterministicOverlappingPairs=1, enableFileCaching=0,
-        )  # fmt: skip
+            fixedTimeStep=settings.time_step,
+            numSolverIterations=settings.solver_iterations,
+            solverResidualThreshold=_RESIDUAL,
+            numSubSteps=0,
+            deterministicOverlappingPairs=1,
+            enableFileCaching=0,
+        )
 
     @property
     def client(self) -> int:

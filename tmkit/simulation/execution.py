@@ -49,14 +49,23 @@ _TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
 
 
 def simulate(
-    plan: Plan, *, gui: bool = False, record: str | Path | None = None, picture: str | Path | None = None,
-    camera: Camera | None = None, grasp: Literal["contact", "constraint"] = "contact",
-    position_tolerance: float = 0.015, rotation_tolerance: float = math.radians(5.0),
-    settings: PhysicsSettings | None = None, world: SceneGraph | None = None, renderer: Renderer = "auto",
-    captions: bool = False, on_progress: Callable[[SimulationProgress], None] | None = None,
+    plan: Plan,
+    *,
+    gui: bool = False,
+    record: str | Path | None = None,
+    picture: str | Path | None = None,
+    camera: Camera | None = None,
+    grasp: Literal["contact", "constraint"] = "contact",
+    position_tolerance: float = 0.015,
+    rotation_tolerance: float = math.radians(5.0),
+    settings: PhysicsSettings | None = None,
+    world: SceneGraph | None = None,
+    renderer: Renderer = "auto",
+    captions: bool = False,
+    on_progress: Callable[[SimulationProgress], None] | None = None,
     on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
     engine: Literal["pybullet", "mujoco"] = "pybullet",
-) -> SimulationReport:  # fmt: skip
+) -> SimulationReport:
     """Execute a plan in a physics simulation and compare the outcome with the plan.
 
     Args:
@@ -131,10 +140,18 @@ def simulate(
                 open_studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer)
             )
         execution = _Execution(
-            simulation, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance, world=world,
-            by_constraint=grasp == "constraint", film=film, studio=studio, real_time=gui, progress=progress,
-            captions=captions, on_state=on_state,
-        )  # fmt: skip
+            simulation,
+            position_tolerance=position_tolerance,
+            rotation_tolerance=rotation_tolerance,
+            world=world,
+            by_constraint=grasp == "constraint",
+            film=film,
+            studio=studio,
+            real_time=gui,
+            progress=progress,
+            captions=captions,
+            on_state=on_state,
+        )
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None or picture is not None:
             progress("write", len(plan.steps), simulated=simulation.time)
@@ -149,11 +166,20 @@ class _Execution(SimulatedExecutor):
     """One plan being executed in one simulation, with film, progress and a report."""
 
     def __init__(
-        self, simulation: Simulation, *, position_tolerance: float, rotation_tolerance: float,
-        world: SceneGraph | None, by_constraint: bool, film: Film | None, studio: Any, real_time: bool,
-        progress: Callable[..., None], captions: bool,
+        self,
+        simulation: Simulation,
+        *,
+        position_tolerance: float,
+        rotation_tolerance: float,
+        world: SceneGraph | None,
+        by_constraint: bool,
+        film: Film | None,
+        studio: Any,
+        real_time: bool,
+        progress: Callable[..., None],
+        captions: bool,
         on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(simulation, on_state=on_state)
         self._tolerances = {"position_tolerance": position_tolerance, "rotation_tolerance": rotation_tolerance}
         self._world, self._by_constraint, self._real_time = world, by_constraint, real_time

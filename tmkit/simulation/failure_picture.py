@@ -46,9 +46,14 @@ _LETTERS = 0.021  # height of a line of the caption, in widths of the picture
 
 
 def draw_failure(
-    result: PlanResult, path: str | Path, *, action: str | None = None, width: int = 960, height: int = 640,
+    result: PlanResult,
+    path: str | Path,
+    *,
+    action: str | None = None,
+    width: int = 960,
+    height: int = 640,
     renderer: Renderer = "auto",
-) -> Path:  # fmt: skip
+) -> Path:
     """Draw the configuration that was blocked, when there is no plan; return the path of the file.
 
     Args:
@@ -80,9 +85,17 @@ def draw_failure(
 
 
 def draw_marked(
-    scene: SceneGraph, q: ArrayLike, path: str | Path, *, red: Collection[str], expected: SceneGraph, caption: str,
-    width: int = 960, height: int = 640, renderer: Renderer = "auto",
-) -> Path:  # fmt: skip
+    scene: SceneGraph,
+    q: ArrayLike,
+    path: str | Path,
+    *,
+    red: Collection[str],
+    expected: SceneGraph,
+    caption: str,
+    width: int = 960,
+    height: int = 640,
+    renderer: Renderer = "auto",
+) -> Path:
     """Draw a scene with some frames in red, and blue outlines where another version has them; return the file's path.
 
     Args:
@@ -110,9 +123,17 @@ def draw_marked(
 
 
 def _drawn(
-    scene: SceneGraph, q: ArrayLike, renderer: Renderer, outlined: Mapping[str, Pose], points: NDArray[np.float64],
-    focus: Collection[str], width: int, height: int, *, shapes: SceneGraph | None = None,
-) -> tuple[NDArray[np.uint8], Camera]:  # fmt: skip
+    scene: SceneGraph,
+    q: ArrayLike,
+    renderer: Renderer,
+    outlined: Mapping[str, Pose],
+    points: NDArray[np.float64],
+    focus: Collection[str],
+    width: int,
+    height: int,
+    *,
+    shapes: SceneGraph | None = None,
+) -> tuple[NDArray[np.uint8], Camera]:
     """Return a picture of a scene with outlines of frames at poses, whatever hides them, and its camera."""
     still = StillScene(scene, q)
     camera = fit_camera(still, include=points, focus=focus, width=width, height=height)
@@ -188,9 +209,15 @@ def _painted(scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], kept: C
 
 def _with_colour(part: AttachedShape, color: tuple[float, ...]) -> AttachedShape:
     return AttachedShape(
-        part.shape, part.pose, color=color, visual=part.visual, collision=part.collision, friction=part.friction,
-        level=part.level, stamp=part.stamp,
-    )  # fmt: skip
+        part.shape,
+        part.pose,
+        color=color,
+        visual=part.visual,
+        collision=part.collision,
+        friction=part.friction,
+        level=part.level,
+        stamp=part.stamp,
+    )
 
 
 def _paler(part: AttachedShape) -> tuple[float, ...]:

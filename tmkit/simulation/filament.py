@@ -125,10 +125,16 @@ class FilamentStudio:
         top = near * math.tan(camera.field_of_view / 2.0)
         forward = np.subtract(camera.target, camera.position, dtype=float)
         return self._api.Camera(
-            pos=np.array(camera.position), forward=forward / np.linalg.norm(forward), up=camera.axes()[:, 1],
-            frustum_center=0.0, frustum_width=top * camera.width / camera.height, frustum_bottom=-top,
-            frustum_top=top, frustum_near=near, frustum_far=100.0,
-        )  # fmt: skip
+            pos=np.array(camera.position),
+            forward=forward / np.linalg.norm(forward),
+            up=camera.axes()[:, 1],
+            frustum_center=0.0,
+            frustum_width=top * camera.width / camera.height,
+            frustum_bottom=-top,
+            frustum_top=top,
+            frustum_near=near,
+            frustum_far=100.0,
+        )
 
     def _light(self, middle: NDArray[np.float64], radius: float) -> None:
         """Put the lights up."""
@@ -181,10 +187,13 @@ class FilamentStudio:
             (usage.VERTEX_ATTRIBUTE_USAGE_UV, kind.VERTEX_ATTRIBUTE_TYPE_FLOAT2),  # the materials need some
         )
         config = api.MeshConfig(
-            max_vertices=count, max_indices=count, interleaved=False, index_type=api.IndexType.INDEX_TYPE_U32,
+            max_vertices=count,
+            max_indices=count,
+            interleaved=False,
+            index_type=api.IndexType.INDEX_TYPE_U32,
             primitive_type=api.MeshPrimitiveType.MESH_PRIMITIVE_TYPE_TRIANGLES,
             attributes=[api.VertexAttribute(usage=use, type=type_) for use, type_ in attributes],
-        )  # fmt: skip
+        )
         data = api.MeshData(compute_bounds=True)
         data.set_vertices(config, b"".join(array.astype("<f4").tobytes() for array in arrays))
         data.set_indices(config, np.arange(count, dtype="<u4").tobytes())

@@ -195,9 +195,15 @@ class Motors:
     """
 
     def __init__(
-        self, engine: Engine, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator],
-        gain: float, passive: Mapping[str, float],
-    ) -> None:  # fmt: skip
+        self,
+        engine: Engine,
+        *,
+        scene: SceneGraph,
+        bodies: Sequence[Body],
+        robots: Sequence[Manipulator],
+        gain: float,
+        passive: Mapping[str, float],
+    ) -> None:
         self._engine, self._gain = engine, gain
         self._drives = Drives(scene=scene, bodies=bodies, robots=robots, passive=passive)
         for body in bodies:
@@ -209,13 +215,22 @@ class Motors:
         for gear in self._drives.gears:
             index, joints = gear.body.index, gear.body.joints
             constraint = engine.createConstraint(
-                index, joints[gear.first], index, joints[gear.joint], engine.JOINT_GEAR, [0.0, 0.0, 1.0],
-                [0.0, 0.0, 0.0], [0.0, 0.0, 0.0],
-            )  # fmt: skip
+                index,
+                joints[gear.first],
+                index,
+                joints[gear.joint],
+                engine.JOINT_GEAR,
+                [0.0, 0.0, 1.0],
+                [0.0, 0.0, 0.0],
+                [0.0, 0.0, 0.0],
+            )
             engine.changeConstraint(
-                constraint, gearRatio=-1.0 / gear.ratio, relativePositionTarget=-gear.shift / gear.ratio,
-                erp=_GEAR_ERROR_REDUCTION, maxForce=_GEAR_FORCE,
-            )  # fmt: skip
+                constraint,
+                gearRatio=-1.0 / gear.ratio,
+                relativePositionTarget=-gear.shift / gear.ratio,
+                erp=_GEAR_ERROR_REDUCTION,
+                maxForce=_GEAR_FORCE,
+            )
 
     def place(self, q: NDArray[np.float64]) -> None:
         """Put every joint at its value in configuration ``q`` (n,), at rest, without physics."""
@@ -236,11 +251,15 @@ class Motors:
         """
         for drive in self._drives.arms if arm is None else self._drives.hands[arm]:
             self._engine.setJointMotorControlArray(
-                drive.body, drive.indices, self._engine.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
+                drive.body,
+                drive.indices,
+                self._engine.POSITION_CONTROL,
+                targetPositions=drive.positions(q).tolist(),
                 targetVelocities=drive.velocities(velocity).tolist(),
                 forces=drive.forces if arm is None else [force * lever for lever in drive.forces],
-                positionGains=[self._gain] * len(drive.indices), velocityGains=[1.0] * len(drive.indices),
-            )  # fmt: skip
+                positionGains=[self._gain] * len(drive.indices),
+                velocityGains=[1.0] * len(drive.indices),
+            )
 
     def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""

@@ -208,9 +208,13 @@ class ModelBuilder:
         """Add gears, armatures, friction and spare welds, and return the model."""
         for gear in drives.gears:
             self.spec.add_equality(
-                type=self.mujoco.mjtEq.mjEQ_JOINT, name1=gear.joint, name2=gear.first, solref=self._stiff,
-                objtype=self.mujoco.mjtObj.mjOBJ_JOINT, data=[gear.shift, gear.ratio, *[0.0] * 10],
-            )  # fmt: skip
+                type=self.mujoco.mjtEq.mjEQ_JOINT,
+                name1=gear.joint,
+                name2=gear.first,
+                solref=self._stiff,
+                objtype=self.mujoco.mjtObj.mjOBJ_JOINT,
+                data=[gear.shift, gear.ratio, *[0.0] * 10],
+            )
         for robot in robots:
             for drive in drives.hands[robot.name]:
                 for index, entry in zip(drive.indices, drive.entries, strict=True):
@@ -221,9 +225,14 @@ class ModelBuilder:
         names = [_name(frame) for frame in (self.links * 2)[:2]]
         for number in range(welds if self.links else 0):
             self.spec.add_equality(
-                type=self.mujoco.mjtEq.mjEQ_WELD, name=f"weld {number}", name1=names[0], name2=names[-1],
-                objtype=self.mujoco.mjtObj.mjOBJ_BODY, active=False, solref=self._stiff,
-            )  # fmt: skip
+                type=self.mujoco.mjtEq.mjEQ_WELD,
+                name=f"weld {number}",
+                name1=names[0],
+                name2=names[-1],
+                objtype=self.mujoco.mjtObj.mjOBJ_BODY,
+                active=False,
+                solref=self._stiff,
+            )
         sphere = self.mujoco.mjtGeom.mjGEOM_SPHERE
         self.spec.worldbody.add_geom(name="probe", type=sphere, size=[1e-4] * 3, contype=0, conaffinity=0)
         return self.compiled()

@@ -44,9 +44,14 @@ class MujocoSimulation(Simulation):
     engine_name = "mujoco"
 
     def __init__(
-        self, *, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...], passive: Sequence[str],
+        self,
+        *,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        robots: tuple[Manipulator, ...],
+        passive: Sequence[str],
         settings: PhysicsSettings,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._start, self._scene, self._settings = scene.at(q), scene, settings
         self._q, self._steps, self._robots, self._is_closed = q, 0, robots, False
         builder = ModelBuilder(self._start, robots, settings)
@@ -99,9 +104,15 @@ class MujocoSimulation(Simulation):
 
     @classmethod
     def _opened(
-        cls, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...], passive: Sequence[str], *,
-        gui: bool, settings: PhysicsSettings,
-    ) -> Self:  # fmt: skip
+        cls,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        robots: tuple[Manipulator, ...],
+        passive: Sequence[str],
+        *,
+        gui: bool,
+        settings: PhysicsSettings,
+    ) -> Self:
         if gui:
             raise SimulationError("the engine 'mujoco' has no window; record a film, or follow it in a viewer")
         return cls(scene=scene, q=q, robots=robots, passive=passive, settings=settings)

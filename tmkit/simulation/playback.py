@@ -28,9 +28,15 @@ _PAUSE = 3  # frames for a hand to close or open
 
 
 def record_plan(
-    plan: Plan, path: str | Path, *, camera: Camera | None = None, captions: bool = True, speed: float = SPEED,
-    supersampling: float = 1.0, renderer: Renderer = "auto",
-) -> Path:  # fmt: skip
+    plan: Plan,
+    path: str | Path,
+    *,
+    camera: Camera | None = None,
+    captions: bool = True,
+    speed: float = SPEED,
+    supersampling: float = 1.0,
+    renderer: Renderer = "auto",
+) -> Path:
     """Write a film of a plan as it is planned; return its path.
 
     Args:
@@ -74,9 +80,7 @@ def fit_camera_to_plan(plan: Plan, *, width: int = 640, height: int = 480) -> Ca
 class _Player:
     """Takes the frames: an executor."""
 
-    def __init__(
-        self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool, rate: float
-    ) -> None:  # fmt: skip
+    def __init__(self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool, rate: float) -> None:
         self._rate = rate
         self._still, self._film, self._studio, self._captions = still, film, studio, captions
         self._scene, self._q, self._caption = plan.scene, np.array(plan.q, dtype=float), ""
@@ -119,9 +123,10 @@ class _Player:
 
     def follow_schedule(self, schedule: Schedule) -> None:
         """Show all arms as a schedule moves them."""
-        begins = sorted((begin, str(step.action)) for (begin, _), step in zip(
-            schedule.step_times(), schedule.plan.steps, strict=True
-        ))  # fmt: skip
+        begins = sorted(
+            (begin, str(step.action))
+            for (begin, _), step in zip(schedule.step_times(), schedule.plan.steps, strict=True)
+        )
         for moment in schedule.moments():
             first, last = (math.ceil(at * self._rate - 1e-9) for at in (moment.begin, moment.end))
             for q in schedule.q(np.arange(first, last) / self._rate):

@@ -128,9 +128,15 @@ class Film:
     def _webp(self) -> bytes:
         file = io.BytesIO()
         self._frames[0].save(
-            file, format="WEBP", save_all=True, append_images=self._frames[1:], duration=self._durations(), loop=0,
-            quality=_WEBP_QUALITY, method=4,
-        )  # fmt: skip
+            file,
+            format="WEBP",
+            save_all=True,
+            append_images=self._frames[1:],
+            duration=self._durations(),
+            loop=0,
+            quality=_WEBP_QUALITY,
+            method=4,
+        )
         return file.getvalue()
 
     def _gif(self) -> bytes:
@@ -138,9 +144,15 @@ class Film:
         palette = self._palette()
         reduced = [frame.quantize(palette=palette, dither=0) for frame in self._frames]
         reduced[0].save(
-            file, format="GIF", save_all=True, append_images=reduced[1:],
-            duration=self._durations(), loop=0, disposal=1, optimize=False,
-        )  # fmt: skip
+            file,
+            format="GIF",
+            save_all=True,
+            append_images=reduced[1:],
+            duration=self._durations(),
+            loop=0,
+            disposal=1,
+            optimize=False,
+        )
         return file.getvalue()
 
     def _palette(self) -> Any:

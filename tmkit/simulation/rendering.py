@@ -129,9 +129,13 @@ def open_studio(
 
 
 def render(
-    world: Simulation | StillScene | SceneGraph, camera: Camera | None = None, *, q: ArrayLike | None = None,
-    supersampling: float = 2.0, renderer: Renderer = "auto",
-) -> NDArray[np.uint8]:  # fmt: skip
+    world: Simulation | StillScene | SceneGraph,
+    camera: Camera | None = None,
+    *,
+    q: ArrayLike | None = None,
+    supersampling: float = 2.0,
+    renderer: Renderer = "auto",
+) -> NDArray[np.uint8]:
     """Draw a simulation as it is now, or a scene at a configuration; for many pictures see :func:`open_studio`.
 
     Args:

@@ -69,9 +69,18 @@ class SimulatedCamera:
     """
 
     def __init__(
-        self, simulation: Simulation, camera: Camera, *, covariance: ArrayLike, misses: float = 0.0,
-        false_rate: float = 0.0, visible: float = 0.3, is_naming: bool = True, period: float = 0.2, seed: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        simulation: Simulation,
+        camera: Camera,
+        *,
+        covariance: ArrayLike,
+        misses: float = 0.0,
+        false_rate: float = 0.0,
+        visible: float = 0.3,
+        is_naming: bool = True,
+        period: float = 0.2,
+        seed: int = 0,
+    ) -> None:
         for name, value in (("misses", misses), ("false_rate", false_rate), ("visible", visible)):
             if not 0.0 <= value < 1.0:
                 raise SimulationError(f"{name} must be at least 0 and below 1, not {value}")
@@ -169,13 +178,15 @@ def depth_points(simulation: Simulation, camera: Camera, *, noise: float = 0.0, 
         raise SimulationError(f"noise is at least 0, not {noise}")
     bullet, near, far = simulation.bullet, 0.05, 10.0
     image = bullet.getCameraImage(
-        camera.width, camera.height,
+        camera.width,
+        camera.height,
         viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
         projectionMatrix=bullet.computeProjectionMatrixFOV(
             math.degrees(camera.field_of_view), camera.width / camera.height, near, far
         ),
-        renderer=bullet.ER_TINY_RENDERER, physicsClientId=simulation.client,
-    )  # fmt: skip
+        renderer=bullet.ER_TINY_RENDERER,
+        physicsClientId=simulation.client,
+    )
     buffer = np.asarray(image[3], dtype=float).reshape(camera.height, camera.width)
     depth = far * near / (far - (far - near) * buffer)
     is_seen = depth < 0.999 * far

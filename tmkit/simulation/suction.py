@@ -95,9 +95,13 @@ class SuctionCup:
     def _overload(self, moment: NDArray[np.float64]) -> tuple[float, str]:
         """Return which share of what the vacuum bears the load is, with a moment (3,), and in words what it does."""
         return vacuum_overload(
-            self._load[:3], moment, axis=self._axis(), vacuum=self._robot.grip_force,
-            friction=self._simulation.settings.finger_friction, radius=self._radius,
-        )  # fmt: skip
+            self._load[:3],
+            moment,
+            axis=self._axis(),
+            vacuum=self._robot.grip_force,
+            friction=self._simulation.settings.finger_friction,
+            radius=self._radius,
+        )
 
     def _is_pushed(self) -> bool:
         """Whether the object is pushed on so hard, or so much to one side, that a soft cup would give way."""

@@ -27,9 +27,14 @@ _SIDES = tuple((axis, side) for axis in range(3) for side in (0, 1))
 
 
 def draw_swept_volume(
-    plan: Plan, volume: SweptVolume, path: str | Path, *, width: int = 960, height: int = 640,
+    plan: Plan,
+    volume: SweptVolume,
+    path: str | Path,
+    *,
+    width: int = 960,
+    height: int = 640,
     renderer: Renderer = "auto",
-) -> Path:  # fmt: skip
+) -> Path:
     """Draw the space that a plan sweeps, half transparent over the scene at the start; return the path of the file.
 
     Args:

@@ -51,9 +51,14 @@ class Watch:
     """
 
     def __init__(
-        self, simulation: Simulation, plan: Plan, *, position_tolerance: float, rotation_tolerance: float,
+        self,
+        simulation: Simulation,
+        plan: Plan,
+        *,
+        position_tolerance: float,
+        rotation_tolerance: float,
         world: SceneGraph | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._simulation = simulation
         self._plan = plan
         self._position_tolerance = position_tolerance

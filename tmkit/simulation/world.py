@@ -62,9 +62,15 @@ class Simulation(BodyWorld, Closing):
     engine_name: ClassVar[str] = "pybullet"
 
     def __init__(
-        self, engine: Engine, *, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...],
-        passive: Sequence[str], settings: PhysicsSettings,
-    ) -> None:  # fmt: skip
+        self,
+        engine: Engine,
+        *,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        robots: tuple[Manipulator, ...],
+        passive: Sequence[str],
+        settings: PhysicsSettings,
+    ) -> None:
         super().__init__(engine, scene.at(q), settings=settings)
         self._q = q
         self._steps = 0
@@ -92,9 +98,15 @@ class Simulation(BodyWorld, Closing):
 
     @classmethod
     def from_scene(
-        cls, scene: SceneGraph, q: ArrayLike | None = None, *, robot: Manipulator | Sequence[Manipulator] | None = None,
-        passive: Sequence[str] = (), gui: bool = False, settings: PhysicsSettings | None = None,
-    ) -> Self:  # fmt: skip
+        cls,
+        scene: SceneGraph,
+        q: ArrayLike | None = None,
+        *,
+        robot: Manipulator | Sequence[Manipulator] | None = None,
+        passive: Sequence[str] = (),
+        gui: bool = False,
+        settings: PhysicsSettings | None = None,
+    ) -> Self:
         """Build a simulation in which a scene stands at rest.
 
         Args:
@@ -123,9 +135,15 @@ class Simulation(BodyWorld, Closing):
 
     @classmethod
     def _opened(
-        cls, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...], passive: Sequence[str], *,
-        gui: bool, settings: PhysicsSettings,
-    ) -> Self:  # fmt: skip
+        cls,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        robots: tuple[Manipulator, ...],
+        passive: Sequence[str],
+        *,
+        gui: bool,
+        settings: PhysicsSettings,
+    ) -> Self:
         with quiet_output():
             engine = Engine(settings, gui=gui)
             try:

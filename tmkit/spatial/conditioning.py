@@ -274,9 +274,12 @@ class ConditionedChain(IteratedEstimate):
 
 
 def condition(
-    links: JointGaussianPose | Sequence[GaussianPose], measurement: MeasurementModel, *, max_iterations: int = 50,
+    links: JointGaussianPose | Sequence[GaussianPose],
+    measurement: MeasurementModel,
+    *,
+    max_iterations: int = 50,
     tolerance: float = 1e-12,
-) -> ConditionedChain:  # fmt: skip
+) -> ConditionedChain:
     """Return a chain as it is known after a measurement of its whole pose; whether it converged is part of the answer.
 
     Args:
@@ -340,9 +343,13 @@ def _chain_result(
     for array in (xi, covariance):
         array.flags.writeable = False
     return ConditionedChain(
-        links=links, correction=xi, correction_covariance=covariance, iterations=turns,
-        is_converged=converged, cost=0.5 * float(w @ w + error @ inverse @ error),
-    )  # fmt: skip
+        links=links,
+        correction=xi,
+        correction_covariance=covariance,
+        iterations=turns,
+        is_converged=converged,
+        cost=0.5 * float(w @ w + error @ inverse @ error),
+    )
 
 
 def _independent_root(links: Sequence[GaussianPose]) -> Array:

@@ -45,9 +45,13 @@ JointState = tuple[
     int, tuple[float, float, float], float, float, float, float, float, float, str, tuple[str, float, float] | None
 ]
 _PRIMITIVES: dict[str, Callable[..., Shape]] = {
-    "box": lambda *size: graph.Box(size), "sphere": graph.Sphere, "cylinder": graph.Cylinder, "cone": graph.Cone,
-    "capsule": graph.Capsule, "plane": graph.Plane,
-}  # fmt: skip
+    "box": lambda *size: graph.Box(size),
+    "sphere": graph.Sphere,
+    "cylinder": graph.Cylinder,
+    "cone": graph.Cone,
+    "capsule": graph.Capsule,
+    "plane": graph.Plane,
+}
 _LARGEST_SOURCE = 100_000  # dimensions
 
 
@@ -151,9 +155,12 @@ class DifferenceWriter:
 
 
 def decode_difference(
-    data: bytes, base: SceneGraph, *, shape: Callable[[str, str], Shape],
+    data: bytes,
+    base: SceneGraph,
+    *,
+    shape: Callable[[str, str], Shape],
     source: Callable[[bytes, int, str], NoiseSource],
-) -> SceneDifference:  # fmt: skip
+) -> SceneDifference:
     """Return the difference of a record to a version; ValueError where it is none (errors of the core are such, too).
 
     ``shape`` returns that of a blob by digest and label, ``source`` that of a key, with its dimension and label.
@@ -168,9 +175,12 @@ class Replay:
     """
 
     def __init__(
-        self, scene: SceneGraph, *, shape: Callable[[SceneGraph, str, str], Shape],
+        self,
+        scene: SceneGraph,
+        *,
+        shape: Callable[[SceneGraph, str, str], Shape],
         source: Callable[[bytes, int, str], NoiseSource],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._scene, self._shape, self._source = scene, shape, source
         self._changed: dict[str, tuple[int, FrameRecord, list[tuple[bytes, int, str]]]] = {}
 
@@ -199,9 +209,11 @@ class Replay:
 
 
 def _difference(
-    record: DifferenceRecord, base: SceneGraph, shape: Callable[[str, str], Shape],
+    record: DifferenceRecord,
+    base: SceneGraph,
+    shape: Callable[[str, str], Shape],
     source: Callable[[bytes, int, str], NoiseSource],
-) -> SceneDifference:  # fmt: skip
+) -> SceneDifference:
     shapes = [
         shape(kind, known) if isinstance(known, str) else _primitive(kind, known) for kind, known in record.shapes
     ]
@@ -212,9 +224,12 @@ def _difference(
         now = None if after is None else _frame_of(after, shapes, sources)
         frames.append(graph.FrameDifference(number, before, now))
     return SceneDifference(
-        frames, pairs=record.pairs, groups=[(name, group_content(group)) for name, group in record.groups],
-        bodies_before=record.bodies_before, bodies_after=record.bodies_after,
-    )  # fmt: skip
+        frames,
+        pairs=record.pairs,
+        groups=[(name, group_content(group)) for name, group in record.groups],
+        bodies_before=record.bodies_before,
+        bodies_after=record.bodies_after,
+    )
 
 
 def blob_digests(data: bytes) -> list[str]:
@@ -238,11 +253,17 @@ def _frame_of(
     if record.shapes:
         more["shapes"] = [
             graph.AttachedShape(
-                shapes[number], Pose.from_array(pose), color=color, visual=visual, collision=collision,
-                friction=friction, level=level, stamp=stamp,
+                shapes[number],
+                Pose.from_array(pose),
+                color=color,
+                visual=visual,
+                collision=collision,
+                friction=friction,
+                level=level,
+                stamp=stamp,
             )
             for number, pose, color, visual, collision, friction, level, stamp in record.shapes
-        ]  # fmt: skip
+        ]
     if record.inertia is not None:
         mass, center, matrix = record.inertia
         # The constructor rejects some inertias that earlier versions stored.
@@ -263,8 +284,8 @@ def _frame_of(
     if record.classes:
         more["classes"] = record.classes
     return FrameSpecification(
-        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name, **more,
-    )  # fmt: skip
+        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name, **more
+    )
 
 
 def _trimmed(values: list[Any]) -> list[Any]:

@@ -67,9 +67,14 @@ class Improvement:
     """The iterations after the first plan of a run; ``task`` is prepared, without what was learned."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, problem: Problem, domain: PlanningDomain, task: PreparedTask,
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        problem: Problem,
+        domain: PlanningDomain,
+        task: PreparedTask,
         steps: tuple[PlanStep, ...],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.context, self.log = context, log
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
         self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated, self._makespan)
@@ -102,10 +107,18 @@ class Improvement:
         if context.on_progress is not None:
             context.on_progress(
                 ImprovementProgress(
-                    "improve", self.number, iterations or 0, log.seconds, log.skeletons, log.failures.attempts,
-                    log.best, cost, length, context.plan_of(self.best, self.domain),
+                    "improve",
+                    self.number,
+                    iterations or 0,
+                    log.seconds,
+                    log.skeletons,
+                    log.failures.attempts,
+                    log.best,
+                    cost,
+                    length,
+                    context.plan_of(self.best, self.domain),
                 )
-            )  # fmt: skip
+            )
         _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, cost, length)
 
     def _seed(self, what: str) -> int:
@@ -145,9 +158,14 @@ class Improvement:
         return best
 
     def _searched_again(
-        self, arm: ArmMotion, step: PlanStep, number: int, before: tuple[SceneGraph, Configuration],
-        end: tuple[SceneGraph, Configuration], where: str,
-    ) -> Segment | None:  # fmt: skip
+        self,
+        arm: ArmMotion,
+        step: PlanStep,
+        number: int,
+        before: tuple[SceneGraph, Configuration],
+        end: tuple[SceneGraph, Configuration],
+        where: str,
+    ) -> Segment | None:
         """Return a segment with another path, between the same configurations; None when none was found."""
         segment, pieces = step.segments[number], arm.pieces
         scene, q_end = end
@@ -218,8 +236,11 @@ class Improvement:
         if is_of_each_arm:  # the steps of an arm follow each other in less time than they take one by one
             limit = max(limit, busiest(self.best, [self.costs.worth(step) for step in self.best]))
         outcome = refine_skeleton(
-            skeleton, context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
-            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH), is_over=log.is_over,
-            bound=CostBound(worth, limit, is_of_each_arm), finish=context.finish(log.clock),
-        )  # fmt: skip
+            skeleton,
+            context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
+            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
+            is_over=log.is_over,
+            bound=CostBound(worth, limit, is_of_each_arm),
+            finish=context.finish(log.clock),
+        )
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

@@ -191,9 +191,13 @@ class PlanningContext:
             return found
 
     def arms(
-        self, clock: PhaseClock, number: int, *, path_iterations: int | None = None,
+        self,
+        clock: PhaseClock,
+        number: int,
+        *,
+        path_iterations: int | None = None,
         corridors: Sequence[Configuration] = (),
-    ) -> dict[str, ArmMotion]:  # fmt: skip
+    ) -> dict[str, ArmMotion]:
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
@@ -218,9 +222,16 @@ class PlanningContext:
         """Return an empty version tree."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = VersionTree(
-            self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
-            log=log.failures, clock=log.clock, sampling=sampling,
-        )  # fmt: skip
+            self.scene,
+            self.q,
+            problem=problem,
+            domain=domain,
+            arms=self.arms(log.clock, 0),
+            seed=seed,
+            log=log.failures,
+            clock=log.clock,
+            sampling=sampling,
+        )
         log.trees.append(tree)
         return tree
 
@@ -230,9 +241,17 @@ class PlanningContext:
         if searched is not None:
             steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)
         return Plan(
-            scene=self.scene, q=self.q, robots=self.manipulators, domain=domain.name, domain_pddl=domain.pddl,
-            domain_digest=domain.digest, semantics=domain.semantics_name, goal=self.goal, seed=self.options.seed,
-            steps=steps, continuous_goals=self.continuous_goals,
+            scene=self.scene,
+            q=self.q,
+            robots=self.manipulators,
+            domain=domain.name,
+            domain_pddl=domain.pddl,
+            domain_digest=domain.digest,
+            semantics=domain.semantics_name,
+            goal=self.goal,
+            seed=self.options.seed,
+            steps=steps,
+            continuous_goals=self.continuous_goals,
             metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,
             values=dict(self.problem.values),
-        )  # fmt: skip
+        )

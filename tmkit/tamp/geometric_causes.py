@@ -58,10 +58,17 @@ _FROM_SIDE = Pose([0.0, 0.0, 0.0], [-0.5, -0.5, -0.5, 0.5])  # turns the axes y,
 
 
 def find_causes(
-    scene: SceneGraph, q: Configuration, *, log: FailureLog, roots: Sequence[SceneVersion],
-    arms: Mapping[str, ArmMotion], sampling: Sampling, seed: int, is_over: Callable[[], bool],
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    log: FailureLog,
+    roots: Sequence[SceneVersion],
+    arms: Mapping[str, ArmMotion],
+    sampling: Sampling,
+    seed: int,
+    is_over: Callable[[], bool],
     wanted: Collection[str] = (),
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """Return what explains many failures of a run at once.
 
     Args:
@@ -84,10 +91,14 @@ def find_causes(
             if not is_over():
                 found.append(
                     enclosed_arm(
-                        scene, q, rules=pieces.rules, motion_planner=pieces.motion_planner,
-                        max_iterations=pieces.budget.path_iterations, seed=seed,
+                        scene,
+                        q,
+                        rules=pieces.rules,
+                        motion_planner=pieces.motion_planner,
+                        max_iterations=pieces.budget.path_iterations,
+                        seed=seed,
                     )
-                )  # fmt: skip
+                )
     gaps = (
         narrow_gap(scene, q, object, manipulator=arms[robot or first].manipulator, sampling=sampling)
         for object, robot in objects
@@ -111,9 +122,14 @@ def _failing_objects(log: FailureLog, scene: SceneGraph, wanted: Collection[str]
 
 
 def no_room_for_hand(
-    scene: SceneGraph, q: Configuration, object: str, *, grasps: Sequence[Grasp], manipulator: Manipulator,
+    scene: SceneGraph,
+    q: Configuration,
+    object: str,
+    *,
+    grasps: Sequence[Grasp],
+    manipulator: Manipulator,
     approach: float,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """Return why no grasp of an object at its current pose has room for the open hand; None if one has.
 
     It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
@@ -198,9 +214,14 @@ def _is_still(scene: SceneGraph, frame: str) -> bool:
 
 
 def enclosed_arm(
-    scene: SceneGraph, q: Configuration, *, rules: CollisionRules, motion_planner: MotionPlanner, max_iterations: int,
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    rules: CollisionRules,
+    motion_planner: MotionPlanner,
+    max_iterations: int,
     seed: int,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """Return that the start configuration of an arm, whose rules are given, is enclosed; None if it is not."""
     arm = rules.manipulator
     world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))

@@ -28,9 +28,10 @@ DEFAULT_TIME_LIMIT = 30.0
 """Seconds after which planning stops, unless it is given a limit on time or iterations."""
 
 _METHODS = {
-    "task_planner": ("prepare", "search"), "motion_planner": ("search",),
+    "task_planner": ("prepare", "search"),
+    "motion_planner": ("search",),
     "samplers": ("grasp_sampler", "placement_sampler"),
-}  # fmt: skip
+}
 _SEARCH = SearchSettings()
 """The default settings of the search."""
 

@@ -97,9 +97,12 @@ def _decides(result: PlanResult) -> bool:
 
 
 def plan_portfolio(
-    problem: PlanningProblem, options: Sequence[PlanningOptions | int], *, workers: int = 2,
+    problem: PlanningProblem,
+    options: Sequence[PlanningOptions | int],
+    *,
+    workers: int = 2,
     on_progress: Callable[[PortfolioProgress], None] | None = None,
-) -> PortfolioResult:  # fmt: skip
+) -> PortfolioResult:
     """Plan with several seeds and options at a time.
 
     Args:
@@ -139,9 +142,13 @@ def plan_portfolio(
             on_progress(kind(**told, entry=number, entries=len(entries)))
 
     results = first_in_order(
-        _plan_entry, jobs, decides=_decides, processes=workers, on_message=tell,
+        _plan_entry,
+        jobs,
+        decides=_decides,
+        processes=workers,
+        on_message=tell,
         name=lambda number: f"entry {number} (seed {entries[number].seed})",
-    )  # fmt: skip
+    )
     made = (
         result if result.plan is None else replace(result, plan=_with_scenes(result.plan, problem.scene))
         for result in results

@@ -37,9 +37,14 @@ _KEYS = ("scene", "q", "domain", "semantics", "goal", "robots", "options")
 
 
 def load_planning_problem(
-    path: str | Path, *, domain: str | Path | None = None, semantics: str | Path | None = None,
-    allow_folders: Sequence[str | Path] = (), packages: Mapping[str, str | Path] | None = None, meshes: str = "load",
-) -> tuple[PlanningProblem, PlanningOptions]:  # fmt: skip
+    path: str | Path,
+    *,
+    domain: str | Path | None = None,
+    semantics: str | Path | None = None,
+    allow_folders: Sequence[str | Path] = (),
+    packages: Mapping[str, str | Path] | None = None,
+    meshes: str = "load",
+) -> tuple[PlanningProblem, PlanningOptions]:
     """Load a problem file and its options, as for ``tk.plan(*tk.load_planning_problem("problem.toml"))``.
 
     Args:
@@ -66,9 +71,13 @@ def load_planning_problem(
 
 
 def read_problem(
-    node: JsonNode, file: Path, reading: Mapping[str, Any], *, domain: str | Path | None = None,
+    node: JsonNode,
+    file: Path,
+    reading: Mapping[str, Any],
+    *,
+    domain: str | Path | None = None,
     semantics: str | Path | None = None,
-) -> tuple[PlanningProblem, PlanningOptions]:  # fmt: skip
+) -> tuple[PlanningProblem, PlanningOptions]:
     """Return the problem that a table states, and its options.
 
     Args:

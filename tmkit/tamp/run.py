@@ -80,9 +80,10 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
         return ()
     domain = context.domain
     found = domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
-    found = [domain.returned("infeasibilities", p, Infeasibility) for p in domain.returned(
-        "infeasibilities", found, Iterable
-    )]  # fmt: skip
+    found = [
+        domain.returned("infeasibilities", p, Infeasibility)
+        for p in domain.returned("infeasibilities", found, Iterable)
+    ]
     proofs = tuple(proof for proof in found if not _may_be_otherwise(context, proof))
     return proofs or tuple(filter(None, [blocked_clutter(context)]))
 
@@ -131,12 +132,17 @@ def _result(
     phases = log.clock.seconds
     task_seconds = phases[PlanningPhase.TASK.value]
     statistics = PlanStatistics(
-        skeletons=log.skeletons, attempts=log.failures.attempts, failures=log.failures.most_common(),
-        constraints=len(log.constraints), task_seconds=task_seconds, motion_seconds=total - task_seconds,
-        total_seconds=total, phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
+        skeletons=log.skeletons,
+        attempts=log.failures.attempts,
+        failures=log.failures.most_common(),
+        constraints=len(log.constraints),
+        task_seconds=task_seconds,
+        motion_seconds=total - task_seconds,
+        total_seconds=total,
+        phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
         task_planner=callable_name(getattr(context.task_planner, "planner", context.task_planner)),
         task_search=", ".join(log.searches),
-    )  # fmt: skip
+    )
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)
     explanation = _explanation(context, status, diagnosis, plan=made)
@@ -170,14 +176,28 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             return log.seconds > context.options.seconds
 
         causes = find_causes(
-            context.scene, context.q, log=log.failures, roots=roots, arms=arms, sampling=sampling,
-            seed=context.options.seed, is_over=is_over, wanted=wanted,
-        )  # fmt: skip
+            context.scene,
+            context.q,
+            log=log.failures,
+            roots=roots,
+            arms=arms,
+            sampling=sampling,
+            seed=context.options.seed,
+            is_over=is_over,
+            wanted=wanted,
+        )
     return Diagnosis(
-        actions=diagnose_actions(log.failures, context.manipulators), constraints=merged_constraints(log.constraints),
-        conflict=conflict, proofs=tuple(proof.cause for proof in log.infeasibilities), iterations=log.iterations,
-        skeletons=log.skeletons, attempts=log.failures.attempts, causes=causes, ended_by=ended_by, limit=limit,
-    )  # fmt: skip
+        actions=diagnose_actions(log.failures, context.manipulators),
+        constraints=merged_constraints(log.constraints),
+        conflict=conflict,
+        proofs=tuple(proof.cause for proof in log.infeasibilities),
+        iterations=log.iterations,
+        skeletons=log.skeletons,
+        attempts=log.failures.attempts,
+        causes=causes,
+        ended_by=ended_by,
+        limit=limit,
+    )
 
 
 def _ending(context: PlanningContext, log: SearchLog, status: PlanStatus) -> tuple[SearchEnd | None, float | None]:

@@ -59,9 +59,7 @@ def solve(
     if result.plan is None or not options.arms_at_once:
         return result
     plan = schedule_plan(result.plan)
-    return replace(
-        result, plan=plan, statistics=replace(result.statistics, makespan=Schedule.of(plan).makespan)
-    )  # fmt: skip
+    return replace(result, plan=plan, statistics=replace(result.statistics, makespan=Schedule.of(plan).makespan))
 
 
 def planning_context(
@@ -86,9 +84,12 @@ def with_pieces(problem: PlanningProblem) -> PlanningProblem:
 
 
 def _context(
-    problem: PlanningProblem, options: PlanningOptions, domain: PlanningDomain,
-    manipulators: tuple[Manipulator, ...], on_progress: Callable[[PlanningProgress], None] | None,
-) -> PlanningContext:  # fmt: skip
+    problem: PlanningProblem,
+    options: PlanningOptions,
+    domain: PlanningDomain,
+    manipulators: tuple[Manipulator, ...],
+    on_progress: Callable[[PlanningProgress], None] | None,
+) -> PlanningContext:
     start = _checked_start(problem.scene, problem.q, manipulators)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
@@ -107,9 +108,16 @@ def _context(
         task = derive_problem(problem.scene, domain, q=start, goal=formula)
     _refuse_goals_without_actions(task, goals, problem.scene, start)
     return PlanningContext(
-        scene, start, manipulators=manipulators, domain=domain, problem=task, options=options,
-        on_progress=on_progress, goal=stated, continuous_goals=goals,
-    )  # fmt: skip
+        scene,
+        start,
+        manipulators=manipulators,
+        domain=domain,
+        problem=task,
+        options=options,
+        on_progress=on_progress,
+        goal=stated,
+        continuous_goals=goals,
+    )
 
 
 def _refuse_goals_without_actions(

@@ -58,9 +58,13 @@ class RelaxedProblem:
 
 
 def find_suggestions(
-    context: PlanningContext, log: SearchLog, diagnosis: Diagnosis, *,
-    replan: Callable[[PlanningContext], PlanResult], seconds: float,
-) -> tuple[tuple[Suggestion, ...], int]:  # fmt: skip
+    context: PlanningContext,
+    log: SearchLog,
+    diagnosis: Diagnosis,
+    *,
+    replan: Callable[[PlanningContext], PlanResult],
+    seconds: float,
+) -> tuple[tuple[Suggestion, ...], int]:
     """Return relaxations of the problem of a run without a plan that have one, and the number of replans."""
     search = _Search(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
@@ -72,9 +76,8 @@ class _Search:
     """Tries changes one after the other, each pair of them once."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], PlanResult],
-        deadline: float,
-    ) -> None:  # fmt: skip
+        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], PlanResult], deadline: float
+    ) -> None:
         self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
         self.found: list[Suggestion] = []
         self.replans = 0
@@ -132,9 +135,12 @@ class _Search:
         try:
             problem = derive_problem(relaxed.scene, context.domain, q=context.q, goal=relaxed.goal)
             options = replace(
-                context.options, time_limit=seconds, max_iterations=1, skeletons_per_iteration=_SKELETONS,
+                context.options,
+                time_limit=seconds,
+                max_iterations=1,
+                skeletons_per_iteration=_SKELETONS,
                 attempts_per_skeleton=_ATTEMPTS,
-            )  # fmt: skip
+            )
             return self.replan(context.with_problem(relaxed.scene, problem, options=options))
         except TmkitError:  # a scene without that body means nothing to the domain
             return None

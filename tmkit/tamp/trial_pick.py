@@ -70,9 +70,12 @@ class TrialPick(Result):
 
 
 def trial_pick(
-    scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0,
+    scene: SceneGraph,
+    manipulator: Manipulator,
+    *,
+    seed: int = 0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
-) -> TrialPick:  # fmt: skip
+) -> TrialPick:
     """Plan to pick a cube of 4 cm from where the tool comes, in a scene that best has the robot alone."""
     arm = manipulator
     if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
@@ -83,9 +86,15 @@ def trial_pick(
         tried = _with_cube(scene, place)
         goal = f"(holding {OBJECT})"
         result = plan(
-            tried, goal=goal, robot=arm, seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False,
+            tried,
+            goal=goal,
+            robot=arm,
+            seed=seed,
+            time_limit=60.0,
+            max_iterations=_ITERATIONS,
+            suggest=False,
             on_progress=on_progress,
-        )  # fmt: skip
+        )
         if result.is_solved:
             return TrialPick(TrialPickStatus.PICKED, "", tried, result)
         found = result.diagnosis

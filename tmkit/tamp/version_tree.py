@@ -248,9 +248,18 @@ class VersionTree:
     """
 
     def __init__(
-        self, scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain,
-        arms: Mapping[str, ArmMotion], seed: int, log: FailureLog, clock: PhaseClock, sampling: Sampling | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        problem: Problem,
+        domain: PlanningDomain,
+        arms: Mapping[str, ArmMotion],
+        seed: int,
+        log: FailureLog,
+        clock: PhaseClock,
+        sampling: Sampling | None = None,
+    ) -> None:
         first = next(iter(arms.values())).manipulator
         self._sampling = replace(sampling or Sampling(Samplers(), first, seed), start=scene)
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
@@ -453,10 +462,14 @@ _OF_SCENE = (Pick, Place)  # candidates of which all but the way to them depends
 
 _DEPENDS_ON_OBJECT = frozenset(
     {
-        FailureKind.COLLISION, FailureKind.OUT_OF_REACH, FailureKind.NO_CONFIGURATION, FailureKind.JOINT_LIMIT,
-        FailureKind.STRAIGHT_LINE, FailureKind.GRIP,
+        FailureKind.COLLISION,
+        FailureKind.OUT_OF_REACH,
+        FailureKind.NO_CONFIGURATION,
+        FailureKind.JOINT_LIMIT,
+        FailureKind.STRAIGHT_LINE,
+        FailureKind.GRIP,
     }
-)  # fmt: skip
+)
 """Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
 
 

@@ -19,15 +19,20 @@ if TYPE_CHECKING:
         is_goal_impossible as is_goal_impossible,
     )
     from tmkit.task_planning.protocol import (
-        GrowingTask as GrowingTask, MovableTask as MovableTask, PreparedTask as PreparedTask,
+        GrowingTask as GrowingTask,
+        MovableTask as MovableTask,
+        PreparedTask as PreparedTask,
         ProvingTask as ProvingTask,
-        TaskPlanner as TaskPlanner, TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics,
+        TaskPlanner as TaskPlanner,
+        TaskPlanResult as TaskPlanResult,
+        TaskPlanStatistics as TaskPlanStatistics,
         TaskPlanStatus as TaskPlanStatus,
-    )  # fmt: skip
+    )
     from tmkit.task_planning.fast_downward import (
-        TaskExecution as TaskExecution, execute_with_replanning as execute_with_replanning,
+        TaskExecution as TaskExecution,
+        execute_with_replanning as execute_with_replanning,
         possible_states as possible_states,
-    )  # fmt: skip
+    )
     from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule
     from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
     from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner, UnifiedTask as UnifiedTask

@@ -35,9 +35,13 @@ def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
         task.init, task.goal, work=int(work), improvement_work=_IMPROVEMENT[task.is_cost_weighted]
     )
     statistics = TaskPlanStatistics(
-        expanded=expanded, evaluated=evaluated, operators=len(task.operators), facts=task.fact_count,
-        search_seconds=time.monotonic() - began, search="core",
-    )  # fmt: skip
+        expanded=expanded,
+        evaluated=evaluated,
+        operators=len(task.operators),
+        facts=task.fact_count,
+        search_seconds=time.monotonic() - began,
+        search="core",
+    )
     _logger.debug("%d states expanded, %s", expanded, "given up" if plan is None and not is_unsolvable else "ended")
     if is_unsolvable:
         return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan", statistics=statistics)

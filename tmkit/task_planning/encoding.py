@@ -209,9 +209,12 @@ def _without_types(problem: Problem) -> Problem:
         for kind in words.above(direct) - {"object"}
     }
     return copy_of(
-        problem, domain=untyped, objects=dict.fromkeys(problem.objects, "object"),
-        init=problem.init.change(add=memberships), goal=_unguarded(problem.goal),
-    )  # fmt: skip
+        problem,
+        domain=untyped,
+        objects=dict.fromkeys(problem.objects, "object"),
+        init=problem.init.change(add=memberships),
+        goal=_unguarded(problem.goal),
+    )
 
 
 def _unguarded(tree: _Tree) -> _Tree:

@@ -122,9 +122,13 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             there is.
         """
         return cls(
-            core_work=0.0, landmark_search="", first_search=OPTIMAL_SEARCH, follow_up_searches=(),
-            general_search=_PROVING_SEARCH, encoding="split",
-        )  # fmt: skip
+            core_work=0.0,
+            landmark_search="",
+            first_search=OPTIMAL_SEARCH,
+            follow_up_searches=(),
+            general_search=_PROVING_SEARCH,
+            encoding="split",
+        )
 
     def translate(
         self, problem: Problem, *, time_limit: float = 60.0, spare: Mapping[str, int] | None = None
@@ -267,10 +271,11 @@ class FastDownward(TaskPlanner[TranslatedTask]):
                 outcome = searches.run(left)
                 more = outcome.statistics
                 statistics = replace(
-                    statistics, expanded=statistics.expanded + more.expanded,
+                    statistics,
+                    expanded=statistics.expanded + more.expanded,
                     evaluated=statistics.evaluated + more.evaluated,
                     search_seconds=statistics.search_seconds + more.search_seconds,
-                )  # fmt: skip
+                )
                 for found in outcome.results(self.improvement_work):
                     best = min(best, found, key=_by_cost)
                 left = left[max(1, len(outcome.phases)) :]
@@ -338,9 +343,13 @@ def possible_states(problem: Problem, state: State, action: GroundAction) -> tup
 
 
 def execute_with_replanning(
-    problem: Problem, act: Callable[[State, GroundAction], State], *, planner: TaskPlanner[Any] | None = None,
-    max_actions: int = 1000, time_limit: float = 60.0,
-) -> TaskExecution:  # fmt: skip
+    problem: Problem,
+    act: Callable[[State, GroundAction], State],
+    *,
+    planner: TaskPlanner[Any] | None = None,
+    max_actions: int = 1000,
+    time_limit: float = 60.0,
+) -> TaskExecution:
     """Plan, act, and plan again when an outcome is not the one that was hoped for, until the goal holds.
 
     Args:

@@ -361,9 +361,13 @@ class _Server:
             self.close()
             with interrupts_kept():
                 self._process = subprocess.Popen(
-                    tied([sys.executable, "-S", "-P", str(_SERVER), *_ARGUMENTS]), env=_environment(),
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0,
-                )  # fmt: skip
+                    tied([sys.executable, "-S", "-P", str(_SERVER), *_ARGUMENTS]),
+                    env=_environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    process_group=0,
+                )
                 self._owner = os.getpid()
         return self._process
 

@@ -395,9 +395,12 @@ class TranslatedTask(SasTask):
         variable = SasVariable(f"var{number}", 0, (f"Atom {label}", f"NegatedAtom {label}"))
         axiom = SasAxiom(tuple(sorted(literals)), number, 1, 0)
         task = replace(
-            self, variables=(*self.variables, variable), init=(*self.init, 1), axioms=(*self.axioms, axiom),
+            self,
+            variables=(*self.variables, variable),
+            init=(*self.init, 1),
+            axioms=(*self.axioms, axiom),
             blocked=FrozenMapping({**self.blocked, literals: number}),
-        )  # fmt: skip
+        )
         return task, number
 
     def _operator_name(self, action: GroundAction) -> str:
@@ -407,9 +410,12 @@ class TranslatedTask(SasTask):
 
 
 def _split(
-    operator: SasOperator, context: Iterable[Pair], *, variables: Sequence[SasVariable],
+    operator: SasOperator,
+    context: Iterable[Pair],
+    *,
+    variables: Sequence[SasVariable],
     excluding: Mapping[Pair, frozenset[int]],
-) -> tuple[SasOperator, ...]:  # fmt: skip
+) -> tuple[SasOperator, ...]:
     """Return the copies of an operator that do what it does where not all of a context holds: itself, or none, too."""
     needs = dict(operator.needs)
     open_pairs = []
@@ -424,9 +430,12 @@ def _split(
 
 
 def _cases(
-    operator: SasOperator, context: list[Pair], needs: dict[int, int], variables: Sequence[SasVariable],
+    operator: SasOperator,
+    context: list[Pair],
+    needs: dict[int, int],
+    variables: Sequence[SasVariable],
     excluding: Mapping[Pair, frozenset[int]],
-) -> Iterator[SasOperator]:  # fmt: skip
+) -> Iterator[SasOperator]:
     for variable, value in context:
         check_time()
         for other in range(len(variables[variable].values)):

@@ -113,9 +113,12 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
             given = folder / "task.pickle"
             given.write_bytes(pickle.dumps((self.engine, task)))
             with Program(
-                [sys.executable, "-c", _MAIN], folder=folder, time_limit=time_limit, standard_input=given,
+                [sys.executable, "-c", _MAIN],
+                folder=folder,
+                time_limit=time_limit,
+                standard_input=given,
                 environment=environment(PYTHONHASHSEED="0", PYTHONPATH=":".join(filter(None, sys.path))),
-            ) as program:  # fmt: skip
+            ) as program:
                 finished = program.finished(seconds=time_limit)
             answer = folder / "answer.json"
             if finished.code is None:

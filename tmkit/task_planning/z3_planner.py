@@ -261,9 +261,12 @@ class _Search:
 
     def _result(self, status: TaskPlanStatus, message: str) -> TaskPlanResult:
         statistics = TaskPlanStatistics(
-            expanded=self._decisions, evaluated=self._conflicts, operators=len(self._task.translation.operators),
-            facts=self._task.translation.fact_count, search_seconds=time.monotonic() - self._began,
-        )  # fmt: skip
+            expanded=self._decisions,
+            evaluated=self._conflicts,
+            operators=len(self._task.translation.operators),
+            facts=self._task.translation.fact_count,
+            search_seconds=time.monotonic() - self._began,
+        )
         return TaskPlanResult(status, message=message, statistics=statistics)
 
 

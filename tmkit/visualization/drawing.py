@@ -289,7 +289,13 @@ def _draw(axes: Axes, mark: Mark) -> None:
         axes.plot([mark.at[0]], [mark.at[1]], "x", color=mark.color, markersize=9.0, markeredgewidth=2.4)
     elif isinstance(mark, Label):
         axes.annotate(
-            mark.text.replace("$", r"\$"), xy=(float(mark.at[0]), float(mark.at[1])), xytext=mark.offset,
-            textcoords="offset points", ha=mark.anchor, va="center", fontsize=mark.size, color=mark.color,
+            mark.text.replace("$", r"\$"),
+            xy=(float(mark.at[0]), float(mark.at[1])),
+            xytext=mark.offset,
+            textcoords="offset points",
+            ha=mark.anchor,
+            va="center",
+            fontsize=mark.size,
+            color=mark.color,
             bbox={"facecolor": mark.background, "edgecolor": "none", "pad": 0.8} if mark.background else None,
-        )  # fmt: skip
+        )

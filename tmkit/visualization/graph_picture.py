@@ -82,9 +82,13 @@ def try_edge(
 
 
 def semantics_graph_drawing(
-    scene: SceneGraph, *, refused: Sequence[Refused] = (), places: Mapping[str, tuple[float, float]] | None = None,
-    has_notation: bool = False, title: str = "",
-) -> Drawing:  # fmt: skip
+    scene: SceneGraph,
+    *,
+    refused: Sequence[Refused] = (),
+    places: Mapping[str, tuple[float, float]] | None = None,
+    has_notation: bool = False,
+    title: str = "",
+) -> Drawing:
     """Draw the pose edges and the twist edges of a scene, and what it refused.
 
     Args:

@@ -81,9 +81,15 @@ def plan_timeline(plan: Plan, *, rate: float = RATE, domain: str | Path | Python
     recorder = _Recorder(plan, rate)
     execute(plan, recorder, rate=rate)
     return PlanTimeline(
-        plan, np.array(recorder.times), np.array(recorder.q), recorder.scenes, recorder.steps, recorder.segments,
-        _facts(plan, domain), recorder.order or list(range(len(plan.steps))),
-    )  # fmt: skip
+        plan,
+        np.array(recorder.times),
+        np.array(recorder.q),
+        recorder.scenes,
+        recorder.steps,
+        recorder.segments,
+        _facts(plan, domain),
+        recorder.order or list(range(len(plan.steps))),
+    )
 
 
 def _facts(plan: Plan, own: str | Path | PythonDomain | None) -> list[list[str]]:
@@ -200,17 +206,23 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
         before, after = (set(facts[number]), set(facts[number + 1])) if facts else (set(), set())
         steps.append(
             {
-                "action": str(step.action), "choice": step.choice, "end": timeline.steps[place],
-                "added": sorted(after - before), "removed": sorted(before - after),
+                "action": str(step.action),
+                "choice": step.choice,
+                "end": timeline.steps[place],
+                "added": sorted(after - before),
+                "removed": sorted(before - after),
             }
-        )  # fmt: skip
+        )
     return {
-        "goal": plan.goal, "domain": plan.domain,
+        "goal": plan.goal,
+        "domain": plan.domain,
         "times": np.diff(np.rint(timeline.times / UNIT), prepend=0.0).astype(int).tolist(),
-        "tracks": {str(index[name]): track for name, track in _tracks(timeline) if name in index}, "events": events,
-        "steps": steps, "segments": [list(segment) for segment in timeline.segments],
+        "tracks": {str(index[name]): track for name, track in _tracks(timeline) if name in index},
+        "events": events,
+        "steps": steps,
+        "segments": [list(segment) for segment in timeline.segments],
         "facts": facts[0] if facts else None,
-    }  # fmt: skip
+    }
 
 
 def rest_document(scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Any]:
@@ -257,9 +269,13 @@ CELL = 1.5e-3  # metres within which vertices of large meshes are joined
 
 
 def save_html(
-    shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None = None, autoplay: bool = True,
+    shown: Plan | SceneGraph,
+    path: str | Path,
+    *,
+    q: ArrayLike | None = None,
+    autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a plan or a scene as one HTML file that opens without a server or a request, and return its path.
 
     A plan has a time line with its actions and segments, captions, and the facts that hold and that the last action
@@ -288,9 +304,12 @@ def save_html(
 
 
 def page_html(
-    shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay: bool = True,
+    shown: Plan | SceneGraph,
+    *,
+    q: ArrayLike | None = None,
+    autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """Return the page that :func:`save_html` writes."""
     if not isinstance(shown, SceneGraph):
         check_argument(shown, Plan, "shown", function="save_html", hint=plan_hint(shown))

@@ -32,16 +32,27 @@ _AXES = ("#d03a3a", "#3f9142", "#3260c4")
 _BODIES = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
 _GREY = "#8a929b"
 _COLORS = {
-    "Position": "#1f5fa8", "Orientation": "#8454a8", "LinearVelocity": "#1d7f4e", "AngularVelocity": "#1d7f4e",
-    "Force": "#b3261e", "Torque": "#b3261e",
-}  # fmt: skip
+    "Position": "#1f5fa8",
+    "Orientation": "#8454a8",
+    "LinearVelocity": "#1d7f4e",
+    "AngularVelocity": "#1d7f4e",
+    "Force": "#b3261e",
+    "Torque": "#b3261e",
+}
 _PARTS = {
-    "Pose": ("Position", "Orientation"), "Twist": ("LinearVelocity", "AngularVelocity"), "Wrench": ("Force", "Torque"),
-}  # fmt: skip
+    "Pose": ("Position", "Orientation"),
+    "Twist": ("LinearVelocity", "AngularVelocity"),
+    "Wrench": ("Force", "Torque"),
+}
 _TURNING = ("AngularVelocity", "Torque")
 _SYMBOLS = {
-    "Position": "p", "Orientation": "R", "LinearVelocity": "v", "AngularVelocity": "ω", "Force": "f", "Torque": "τ",
-}  # fmt: skip
+    "Position": "p",
+    "Orientation": "R",
+    "LinearVelocity": "v",
+    "AngularVelocity": "ω",
+    "Force": "f",
+    "Torque": "τ",
+}
 _ON_REFERENCE = {
     "ref_ori": Pose.from_rpy([-0.25, 0.1, -0.05], [0.0, 0.0, -0.35]),
     "ref_point": Pose([0.12, -0.3, -0.2]),
@@ -52,9 +63,14 @@ _APART = Pose([1.6, 0.2, 0.1])
 _SIZE = 1.7  # metres
 _VALUES = {"linear": [0.3, 0.1, 0.35], "angular": [-0.5, 0.2, 0.5]}
 _WORDS = {
-    "point": "point", "ori": "orientation frame", "body": "body", "ref_point": "reference point",
-    "ref_ori": "reference orientation frame", "ref_body": "reference body", "coord": "expressed in",
-}  # fmt: skip
+    "point": "point",
+    "ori": "orientation frame",
+    "body": "body",
+    "ref_point": "reference point",
+    "ref_ori": "reference orientation frame",
+    "ref_body": "reference body",
+    "coord": "expressed in",
+}
 
 
 @dataclass
@@ -74,10 +90,17 @@ class _Board:
 
 
 def relation_drawing(
-    scene: SceneGraph, relations: Sequence[SemanticRelation | Coord], *, q: ArrayLike | None = None,
-    azimuth: float = math.radians(-65.0), elevation: float = math.radians(22.0), size: float | None = None,
-    frames: Sequence[str] = (), title: str = "", caption: Sequence[str] | None = None,
-) -> Drawing:  # fmt: skip
+    scene: SceneGraph,
+    relations: Sequence[SemanticRelation | Coord],
+    *,
+    q: ArrayLike | None = None,
+    azimuth: float = math.radians(-65.0),
+    elevation: float = math.radians(22.0),
+    size: float | None = None,
+    frames: Sequence[str] = (),
+    title: str = "",
+    caption: Sequence[str] | None = None,
+) -> Drawing:
     """Draw relations between frames of a scene.
 
     Args:
@@ -135,9 +158,14 @@ def notation(coord: Coord) -> str:
 
 
 def _board(
-    scene: SceneGraph, coords: Sequence[Coord], *, q: ArrayLike | None, looking: tuple[float, float],
-    size: float | None, others: Sequence[str],
-) -> _Board:  # fmt: skip
+    scene: SceneGraph,
+    coords: Sequence[Coord],
+    *,
+    q: ArrayLike | None,
+    looking: tuple[float, float],
+    size: float | None,
+    others: Sequence[str],
+) -> _Board:
     names = list(dict.fromkeys([*_roles(coords), *others]))
     for body in _bodies(coords):
         if not any(scene.specification(name).body == body for name in names):

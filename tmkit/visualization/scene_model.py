@@ -30,9 +30,15 @@ _CREASE = np.radians(40.0)
 _LARGE = 4000  # faces above which a mesh is reduced
 _SURFACE, _OTHER, _COLLISION = (0.79, 0.72, 0.62, 1.0), (0.85, 0.87, 0.89, 1.0), (1.0, 0.55, 0.1, 0.45)
 _OBJECTS = (
-    (0.83, 0.24, 0.21, 1.0), (0.18, 0.50, 0.76, 1.0), (0.95, 0.70, 0.18, 1.0), (0.27, 0.62, 0.33, 1.0),
-    (0.56, 0.36, 0.68, 1.0), (0.90, 0.48, 0.20, 1.0), (0.20, 0.66, 0.66, 1.0), (0.75, 0.45, 0.55, 1.0),
-)  # fmt: skip
+    (0.83, 0.24, 0.21, 1.0),
+    (0.18, 0.50, 0.76, 1.0),
+    (0.95, 0.70, 0.18, 1.0),
+    (0.27, 0.62, 0.33, 1.0),
+    (0.56, 0.36, 0.68, 1.0),
+    (0.90, 0.48, 0.20, 1.0),
+    (0.20, 0.66, 0.66, 1.0),
+    (0.75, 0.45, 0.55, 1.0),
+)
 _VIEW = np.array([0.80, -0.90, 0.62])  # from the work to the camera: the robot's right front, a little above
 TO_THE_RIGHT = np.array([0.90, 0.80, 0.0]) / np.hypot(0.90, 0.80)  # in the picture, horizontal
 _FIELD_OF_VIEW = np.radians(42.0)
@@ -138,12 +144,17 @@ def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float6
     for number, piece in enumerate(model.pieces):
         vertices, faces = model.meshes[piece.mesh]
         handle = scene.add_mesh_simple(
-            f"{groups[piece.role]}/{_node_name(piece.frame)}/{number}", vertices, faces,
+            f"{groups[piece.role]}/{_node_name(piece.frame)}/{number}",
+            vertices,
+            faces,
             color=np.rint(255.0 * np.array(piece.color[:3])).astype(np.uint8),
-            opacity=piece.color[3] if piece.color[3] < 1.0 else None, side="double",
-            cast_shadow=piece.role == "visual", receive_shadow=piece.role == "visual",
-            position=piece.pose.translation, wxyz=piece.pose.quat_xyzw[[3, 0, 1, 2]],
-        )  # fmt: skip
+            opacity=piece.color[3] if piece.color[3] < 1.0 else None,
+            side="double",
+            cast_shadow=piece.role == "visual",
+            receive_shadow=piece.role == "visual",
+            position=piece.pose.translation,
+            wxyz=piece.pose.quat_xyzw[[3, 0, 1, 2]],
+        )
         if piece.role == "visual":
             handles[number] = handle
     turns, places = poses[:, [6, 3, 4, 5]], poses[:, :3]
@@ -197,7 +208,15 @@ def set_view(
         camera.look_at = center
     side = 2.0 * np.ceil(2.0 * radius)
     server.scene.add_grid(
-        "/floor", width=side, height=side, cell_size=0.25, section_size=1.0, plane="xy", shadow_opacity=0.2,
-        cell_color=(215, 221, 227), section_color=(190, 199, 208),
-        position=(round(center[0]), round(center[1]), low[2] - 1e-3), infinite_grid=False,
-    )  # fmt: skip
+        "/floor",
+        width=side,
+        height=side,
+        cell_size=0.25,
+        section_size=1.0,
+        plane="xy",
+        shadow_opacity=0.2,
+        cell_color=(215, 221, 227),
+        section_color=(190, 199, 208),
+        position=(round(center[0]), round(center[1]), low[2] - 1e-3),
+        infinite_grid=False,
+    )

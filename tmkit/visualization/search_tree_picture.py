@@ -166,9 +166,10 @@ class _TreePicture:
     def _edge(self, before: np.ndarray | None, at: np.ndarray, color: str, *, width: float) -> None:
         if before is not None:
             corner = [before[0], at[1]]
-            self.board.lines.insert(0 if color == _EDGE else len(self.board.lines), Line(
-                "edge", np.array([before, corner, at]), color, width
-            ))  # fmt: skip
+            self.board.lines.insert(
+                0 if color == _EDGE else len(self.board.lines),
+                Line("edge", np.array([before, corner, at]), color, width),
+            )
 
 
 def _failures(node: SearchTreeNode) -> list[str]:

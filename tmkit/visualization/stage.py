@@ -117,10 +117,16 @@ class Stage:
         return home_configuration(arms, scene, base=base)
 
     def draw(
-        self, scene: SceneGraph, q: NDArray[np.float64], *, panels: Sequence[PanelMaker],
-        timeline: PlanTimeline | None = None, paint: Mapping[str, Color] | None = None, caption: str = "",
+        self,
+        scene: SceneGraph,
+        q: NDArray[np.float64],
+        *,
+        panels: Sequence[PanelMaker],
+        timeline: PlanTimeline | None = None,
+        paint: Mapping[str, Color] | None = None,
+        caption: str = "",
         keeps_view: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Draw a state anew, with its panels; what :meth:`show` is made of.
 
         Args:

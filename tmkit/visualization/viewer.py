@@ -135,9 +135,14 @@ class Viewer(Stage, Closing):
     """
 
     def __init__(
-        self, shown: Shown | None = None, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None,
-        host: str = "127.0.0.1", port: int = 8080,
-    ) -> None:  # fmt: skip
+        self,
+        shown: Shown | None = None,
+        *,
+        q: ArrayLike | None = None,
+        problem: PlanningProblem | None = None,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+    ) -> None:
         super().__init__(host=host, port=port)
         self._follower: threading.Thread | None = None
         self._versions: VersionsPanel | None = None
@@ -299,9 +304,13 @@ class Viewer(Stage, Closing):
 
 
 def show(
-    shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None, port: int = 0,
+    shown: Shown,
+    *,
+    q: ArrayLike | None = None,
+    problem: PlanningProblem | None = None,
+    port: int = 0,
     opens: bool = True,
-) -> Viewer:  # fmt: skip
+) -> Viewer:
     """Show a scene, a problem, a plan or the result of planning in the browser, and go on; return the viewer.
 
     ``viewer.wait()`` keeps a script alive, ``viewer.close()`` ends it.

@@ -134,10 +134,18 @@ class TreePanel(Panel):
             turns.append(turn.quat_xyzw[[3, 0, 1, 2]])
             places.append(turn.translation)
         viewer.server.scene.add_batched_meshes_simple(
-            "/covariance", ball.vertices, ball.faces, batched_wxyzs=np.array(turns), batched_positions=np.array(places),
-            batched_scales=np.array(scales), batched_colors=(70, 10, 140), opacity=0.75, cast_shadow=False,
-            receive_shadow=False, visible=self._spread.value,
-        )  # fmt: skip
+            "/covariance",
+            ball.vertices,
+            ball.faces,
+            batched_wxyzs=np.array(turns),
+            batched_positions=np.array(places),
+            batched_scales=np.array(scales),
+            batched_colors=(70, 10, 140),
+            opacity=0.75,
+            cast_shadow=False,
+            receive_shadow=False,
+            visible=self._spread.value,
+        )
 
 
 def _tree_html(scene: SceneGraph) -> str:

@@ -31,8 +31,10 @@ from tmkit.world.buffer import Buffer
 from tmkit.world.messages import seconds_and_nanoseconds, transform_message
 
 _TF, _JOINTS, _POSE = (
-    "tf2_msgs/msg/TFMessage", "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseWithCovarianceStamped",
-)  # fmt: skip
+    "tf2_msgs/msg/TFMessage",
+    "sensor_msgs/msg/JointState",
+    "geometry_msgs/msg/PoseWithCovarianceStamped",
+)
 _FRAMES = "tmkit.frames"  # custom data of a bag: the frames of its topics of poses
 _Message = tuple[int, str, str, Any]
 _MOST_BYTES = 20_000_000_000
@@ -108,10 +110,15 @@ def read_bag_info(path: str | Path, *, max_bytes: int = _MOST_BYTES) -> BagInfo:
 
 
 def play_bag(
-    path: str | Path, buffer: Buffer, *, topics: tuple[str, ...] | None = None,
-    poses: Mapping[str, str] | None = None, wait_until: Callable[[float], object] | None = None,
-    max_bytes: int = _MOST_BYTES, max_message: int = 20_000_000,
-) -> BagReplay:  # fmt: skip
+    path: str | Path,
+    buffer: Buffer,
+    *,
+    topics: tuple[str, ...] | None = None,
+    poses: Mapping[str, str] | None = None,
+    wait_until: Callable[[float], object] | None = None,
+    max_bytes: int = _MOST_BYTES,
+    max_message: int = 20_000_000,
+) -> BagReplay:
     """Replay a bag into a buffer, in the order of the times at which its messages were recorded.
 
     Transforms of topics that end in ``tf_static`` are for all time. Joints of joint states must be in the scene of the
@@ -151,8 +158,11 @@ def play_bag(
             if topic not in names:
                 raise UnknownNameError.of("topic", topic, names, where=str(path))
         if not chosen:
-            raise FileFormatError.at(path, f"has no topic of {_TF}, {_JOINTS} or of poses of a known frame, but "
-                                           f"{', '.join(sorted(set(names))) or 'none at all'}")  # fmt: skip
+            raise FileFormatError.at(
+                path,
+                f"has no topic of {_TF}, {_JOINTS} or of poses of a known frame, but "
+                f"{', '.join(sorted(set(names))) or 'none at all'}",
+            )
         counts, refused = Counter({one.topic: 0 for one in chosen}), Counter[str]()
         for connection, nanoseconds, raw in reader.messages(chosen):
             topic, stamp = connection.topic, nanoseconds / 1e9
@@ -377,8 +387,9 @@ class BagRecorder(Closing):
 
         last = QosDurability.TRANSIENT_LOCAL if topic == "/tf_static" else QosDurability.VOLATILE
         ever = QosTime(2147483647, 4294967295)
-        qos = Qos(QosHistory.KEEP_LAST, 100, QosReliability.RELIABLE, last, ever, ever, QosLiveliness.AUTOMATIC, ever,
-                  False)  # fmt: skip
+        qos = Qos(
+            QosHistory.KEEP_LAST, 100, QosReliability.RELIABLE, last, ever, ever, QosLiveliness.AUTOMATIC, ever, False
+        )
         return self._writer.add_connection(topic, kind, typestore=self._store, offered_qos_profiles=[qos])
 
     @contextmanager

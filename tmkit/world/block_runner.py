@@ -146,10 +146,14 @@ class BlockRunner:
     """
 
     def __init__(
-        self, world: LiveScene, blocks: Sequence[FunctionBlock], *,
-        triggers: Mapping[str, OnChange | After | Every] | None = None, clock: Callable[[], float] = time.monotonic,
+        self,
+        world: LiveScene,
+        blocks: Sequence[FunctionBlock],
+        *,
+        triggers: Mapping[str, OnChange | After | Every] | None = None,
+        clock: Callable[[], float] = time.monotonic,
         attempts: int = 3,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.world = world
         self.blocks = {block.name: block for block in blocks}
         self._triggers = dict(triggers or {})

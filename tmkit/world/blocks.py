@@ -192,8 +192,15 @@ def _with_output(
     for frame in frames:
         name, parent = frame.name, frame.parent or at
         if name not in scene:
-            scene = scene.add_frame(name, parent, pose=frame.pose, joint=frame.joint, classes=frame.classes,
-                                    shapes=frame.shapes, covariance=frame.covariance)  # fmt: skip
+            scene = scene.add_frame(
+                name,
+                parent,
+                pose=frame.pose,
+                joint=frame.joint,
+                classes=frame.classes,
+                shapes=frame.shapes,
+                covariance=frame.covariance,
+            )
         elif name not in known:
             raise DuplicateNameError(f"frame '{name}' is there, and is not its own", kind="frame", name=name)
         else:
@@ -359,8 +366,11 @@ def _loses(now: SceneGraph, made: SceneGraph, name: str, removed: set[str]) -> b
         return not removed.isdisjoint(old.frames)
     new = made.group(name)
     return (new.groups, new.attributes, {*new.frames}, {*new.parents}) == (
-        old.groups, old.attributes, {*old.frames} - removed, {*old.parents} - removed
-    )  # fmt: skip
+        old.groups,
+        old.attributes,
+        {*old.frames} - removed,
+        {*old.parents} - removed,
+    )
 
 
 def _check_output(block: FunctionBlock, made: SceneGraph) -> None:

@@ -238,9 +238,14 @@ class Buffer(LiveScene):
         return transform_message(pose, target_frame, source_frame, stamp)
 
     def lookup_transform_full(
-        self, target_frame: str, target_time: Any, source_frame: str, source_time: Any, fixed_frame: str,
+        self,
+        target_frame: str,
+        target_time: Any,
+        source_frame: str,
+        source_time: Any,
+        fixed_frame: str,
         timeout: Any = 0,
-    ) -> TransformStamped:  # fmt: skip
+    ) -> TransformStamped:
         """Return the transform from the source frame at one time to the target frame at another.
 
         Args:
@@ -272,9 +277,15 @@ class Buffer(LiveScene):
         return (not why, why) if return_debug_tuple else not why
 
     def can_transform_full(
-        self, target_frame: str, target_time: Any, source_frame: str, source_time: Any, fixed_frame: str,
-        timeout: Any = 0, return_debug_tuple: bool = False,
-    ) -> bool | tuple[bool, str]:  # fmt: skip
+        self,
+        target_frame: str,
+        target_time: Any,
+        source_frame: str,
+        source_time: Any,
+        fixed_frame: str,
+        timeout: Any = 0,
+        return_debug_tuple: bool = False,
+    ) -> bool | tuple[bool, str]:
         """Return whether a transform between two times is known, after waiting for it.
 
         Args:

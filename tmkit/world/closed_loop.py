@@ -92,9 +92,15 @@ class ClosedLoopEvent:
         if self.planning is not None and any(action.causes for action in self.planning.diagnosis.actions):
             return draw_failure(self.planning, path, width=width, height=height)
         return draw_marked(
-            self.scene, self.q, path, red=self.objects, expected=self.expected, caption=str(self), width=width,
+            self.scene,
+            self.q,
+            path,
+            red=self.objects,
+            expected=self.expected,
+            caption=str(self),
+            width=width,
             height=height,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +149,17 @@ class Sensor(Protocol):
 
 
 def execute_closed_loop(
-    problem: PlanningProblem, executor: Executor, sensors: Sequence[Sensor], *, plan: Plan | None = None,
-    options: PlanningOptions | None = None, max_plans: int = 8, looks: int = 3, rate: float | None = None,
+    problem: PlanningProblem,
+    executor: Executor,
+    sensors: Sequence[Sensor],
+    *,
+    plan: Plan | None = None,
+    options: PlanningOptions | None = None,
+    max_plans: int = 8,
+    looks: int = 3,
+    rate: float | None = None,
     on_event: Callable[[ClosedLoopEvent], None] | None = None,
-) -> ClosedLoopResult:  # fmt: skip
+) -> ClosedLoopResult:
     """Execute a problem's plan, look during and after each step, and repair what has gone wrong.
 
     Within a step it is looked where the arm may go anywhere: before it comes to an object, and before it puts one down.
@@ -175,9 +188,16 @@ class _Loop:
     """One execution: the estimated scene, and what has happened."""
 
     def __init__(
-        self, problem: PlanningProblem, executor: Executor, sensors: Sequence[Sensor], options: PlanningOptions,
-        max_plans: int, looks: int, rate: float | None, on_event: Callable[[ClosedLoopEvent], None] | None,
-    ) -> None:  # fmt: skip
+        self,
+        problem: PlanningProblem,
+        executor: Executor,
+        sensors: Sequence[Sensor],
+        options: PlanningOptions,
+        max_plans: int,
+        looks: int,
+        rate: float | None,
+        on_event: Callable[[ClosedLoopEvent], None] | None,
+    ) -> None:
         self._problem, self._executor, self._sensors, self._options = problem, executor, sensors, options
         self._max_plans, self._looks, self._on_event = max_plans, looks, on_event
         simulation = getattr(executor, "simulation", None)
@@ -339,9 +359,17 @@ class _Loop:
         assert self._q is not None
         simulation = getattr(self._executor, "simulation", None)
         event = ClosedLoopEvent(
-            max(1, len(self._plans)), self._step, self._segment, None if simulation is None else simulation.time, text,
-            self._scene, self._q, self._expected, objects, planning,
-        )  # fmt: skip
+            max(1, len(self._plans)),
+            self._step,
+            self._segment,
+            None if simulation is None else simulation.time,
+            text,
+            self._scene,
+            self._q,
+            self._expected,
+            objects,
+            planning,
+        )
         self._events.append(event)
         if self._on_event is not None:
             self._on_event(event)

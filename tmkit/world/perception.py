@@ -87,10 +87,17 @@ class PlaneSegmentation(FunctionBlock):
             for kind, part, pose, covariance in self._parts(points):
                 counts[kind] += 1
                 local = PointCloud(pose.inverse().apply(part), radius=radius)
-                made.append(OutputFrame(
-                    f"{self.name} {kind} {counts[kind]}", frame, pose, covariance, [kind],
-                    [AttachedShape(local, collision=False, stamp=stamp)], {"points": len(part)},
-                ))  # fmt: skip
+                made.append(
+                    OutputFrame(
+                        f"{self.name} {kind} {counts[kind]}",
+                        frame,
+                        pose,
+                        covariance,
+                        [kind],
+                        [AttachedShape(local, collision=False, stamp=stamp)],
+                        {"points": len(part)},
+                    )
+                )
         return self.output(made)
 
     def _parts(self, points: Array) -> Iterator[tuple[str, Array, Pose, Array]]:
@@ -263,8 +270,15 @@ class TableRecognition(FunctionBlock):
             middle = (low + high) / 2.0
             top = AttachedShape(box, Pose([middle[0], middle[1], -self.thickness / 2.0]), color=[0.7, 0.5, 0.3, 1.0])
             height = float(at.pose(plane).translation @ up)
-            made.append(OutputFrame(f"{self.name} {len(made) + 1}", plane, classes=["table"], shapes=[top],
-                                    attributes={"objects": objects, "height": height}))  # fmt: skip
+            made.append(
+                OutputFrame(
+                    f"{self.name} {len(made) + 1}",
+                    plane,
+                    classes=["table"],
+                    shapes=[top],
+                    attributes={"objects": objects, "height": height},
+                )
+            )
         return self.output(made)
 
 

@@ -88,12 +88,23 @@ class Predictor(FunctionBlock):
                 error = 2.0 * scene.edge_covariance(frame) / (newest - first) ** 2
                 ready = scene.set_twist(frame, twist, relative_to_body=scene.body(parent), covariance=error)
             stamp = newest + self.horizon
-            then = at_stamp(ready, stamp, frames=[frame], extrapolate=2.0 * self.horizon,
-                            acceleration_noise=self.acceleration_noise)  # fmt: skip
+            then = at_stamp(
+                ready, stamp, frames=[frame], extrapolate=2.0 * self.horizon, acceleration_noise=self.acceleration_noise
+            )
             parts = scene.shapes(frame)
             shapes = [AttachedShape(p.shape, p.pose, color=p.color, visual=p.visual, collision=False) for p in parts]
-            made.append(OutputFrame(f"{self.name} {frame}", parent, then.local_pose(frame), then.edge_covariance(frame),
-                                    ["prediction"], shapes, {"of": Stamped(frame, stamp)}, Free()))  # fmt: skip
+            made.append(
+                OutputFrame(
+                    f"{self.name} {frame}",
+                    parent,
+                    then.local_pose(frame),
+                    then.edge_covariance(frame),
+                    ["prediction"],
+                    shapes,
+                    {"of": Stamped(frame, stamp)},
+                    Free(),
+                )
+            )
         return self.output(made)
 
 
@@ -134,8 +145,9 @@ class ObjectTracker(FunctionBlock):
     """
 
     outputs: ClassVar[_Patterns] = {
-        "tracks": Pattern([Part("track", ["track"])]), "new": Pattern([Part("track", ["tentative"])]),
-    }  # fmt: skip
+        "tracks": Pattern([Part("track", ["track"])]),
+        "new": Pattern([Part("track", ["tentative"])]),
+    }
     kind: str = field(default="detection", kw_only=True)
     gate: float = field(default=0.999, kw_only=True)
     drift: _Spread = field(default=(1e-3, 1e-2), kw_only=True)
@@ -179,12 +191,17 @@ class ObjectTracker(FunctionBlock):
             looked = stamp
         made = [
             OutputFrame(
-                track.name, None, track.pose.mean, track.pose.covariance,
-                ["track" if track.hits >= self.confirm else "tentative", *track.classes], (),
-                {"hits": Stamped(track.hits, track.stamp), "misses": track.misses}, Free(),
+                track.name,
+                None,
+                track.pose.mean,
+                track.pose.covariance,
+                ["track" if track.hits >= self.confirm else "tentative", *track.classes],
+                (),
+                {"hits": Stamped(track.hits, track.stamp), "misses": track.misses},
+                Free(),
             )
             for track in tracks
-        ]  # fmt: skip
+        ]
         return self.output(made, attributes={"looked": looked if looks else known["looked"], "count": count})
 
     def _looked(
@@ -274,8 +291,9 @@ class OutdatedRemover(FunctionBlock):
             known = scene.stamped_poses(frame)
             if known is not None and len(known.stamps) and known.stamps[0] < oldest:
                 new = [(stamp, pose) for stamp, pose in zip(known.stamps, known.poses, strict=True) if stamp >= oldest]
-                poses = StampedPoses([s for s, _ in new], [p for _, p in new], capacity=known.capacity,
-                                    window=known.window)  # fmt: skip
+                poses = StampedPoses(
+                    [s for s, _ in new], [p for _, p in new], capacity=known.capacity, window=known.window
+                )
                 scene = scene.set_stamped_poses(frame, poses)
             stamps = scene.attribute_stamps(frame)
             if min(stamps.values(), default=oldest) < oldest:

@@ -42,11 +42,15 @@ def gltf() -> dict[str, bytes]:
     """Return a mesh whose vertices are in a file in a folder beside it."""
     points = np.array([VERTICES[corner] for face in FACES for corner in face], dtype="<f4")
     document = {
-        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+        "asset": {"version": "2.0"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
         "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
         "accessors": [{"bufferView": 0, "componentType": 5126, "count": 12, "type": "VEC3"}],
-        "bufferViews": [{"buffer": 0, "byteLength": 144}], "buffers": [{"uri": "data/m.bin", "byteLength": 144}],
-    }  # fmt: skip
+        "bufferViews": [{"buffer": 0, "byteLength": 144}],
+        "buffers": [{"uri": "data/m.bin", "byteLength": 144}],
+    }
     return {"m.gltf": json.dumps(document).encode(), "data/m.bin": points.tobytes()}
 
 

@@ -202,18 +202,35 @@ def test_relations_of_the_geometric_notation(tmp_path: Path) -> None:
         ("root a\nGroup a { child a }", r"2:17: the root 'a' cannot be a child, here of 'a'"),
         ("root b\nGroup a { }", r"1:6: the root 'b' is declared nowhere"),
         ("Box b { sizeX 1 kg sizeY 1 m sizeZ 1 m }", ""),
-        (f"Transform t {{ transforms {{ RigidTransform a {{ {IDENTITY} }} RigidTransform a {{ {IDENTITY} }} }} }}",
-         "two rigid transforms 'a'"),
-        (f"Transform t {{ transforms {{ RigidTransform a {{ stamp TimeStamp (1 s) {IDENTITY} }} "
-         f"RigidTransform b {{ stamp TimeStamp (1000 ms) {IDENTITY} }} }} }}", "two rigid transforms at 1 s"),
-        ("Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
-         "[0, 1, 0, 0 m], [0, 0, 2, 0 m], [0, 0, 0, 1]) } } }", "no rotation: the nearest rotation is 1 away"),
-        ("Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 s], "
-         "[0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1]) } } }", "'s' is a unit of time, expected one of length"),
-        ("Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
-         "[0, 1, 0, 0 m], [0, 0, 1, 0 m]) } } }", "expected a matrix of 4 rows .* received rows of 4, 4, 4\n"),
-        ("Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
-         "[0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 2]) } } }", r"last row of the matrix must be \[0, 0, 0, 1\]"),
+        (
+            f"Transform t {{ transforms {{ RigidTransform a {{ {IDENTITY} }} RigidTransform a {{ {IDENTITY} }} }} }}",
+            "two rigid transforms 'a'",
+        ),
+        (
+            f"Transform t {{ transforms {{ RigidTransform a {{ stamp TimeStamp (1 s) {IDENTITY} }} "
+            f"RigidTransform b {{ stamp TimeStamp (1000 ms) {IDENTITY} }} }} }}",
+            "two rigid transforms at 1 s",
+        ),
+        (
+            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
+            "[0, 1, 0, 0 m], [0, 0, 2, 0 m], [0, 0, 0, 1]) } } }",
+            "no rotation: the nearest rotation is 1 away",
+        ),
+        (
+            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 s], "
+            "[0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1]) } } }",
+            "'s' is a unit of time, expected one of length",
+        ),
+        (
+            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
+            "[0, 1, 0, 0 m], [0, 0, 1, 0 m]) } } }",
+            "expected a matrix of 4 rows .* received rows of 4, 4, 4\n",
+        ),
+        (
+            "Transform t { transforms { RigidTransform a { value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], "
+            "[0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 2]) } } }",
+            r"last row of the matrix must be \[0, 0, 0, 1\]",
+        ),
         ("Transform t { transforms { RigidTransform a { } } }", "rigid transform 'a' has no 'value'"),
         ('Node t { joint {"type": "revolut"} }', "joint.type: unknown word 'revolut'; did you mean 'revolute'"),
         ('Node t { Attribute ("a" "b") }', r"1:25: unexpected '\"b\"', expected ','"),
@@ -229,7 +246,7 @@ def test_relations_of_the_geometric_notation(tmp_path: Path) -> None:
         ('import "gone.rsg"', "gone.rsg"),
         ('import "/etc/passwd"', "passwd"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_refused_at_its_place(tmp_path: Path, text: str, message: str) -> None:
     """Every error names file, line and column."""
     if not message:  # a shape that nothing uses

@@ -358,11 +358,17 @@ def test_shapes_of_links(tmp_path: Path) -> None:
     look = "<transparency>0.5</transparency><material><diffuse>1 0 0 1</diffuse></material>"
     rough = "<surface><friction><ode><mu>0.7</mu></ode></friction></surface>"
     shapes = {
-        "box": "<size>1 2 3</size>", "sphere": "<radius>1</radius>", "cone": "<radius>1</radius><length>2</length>",
-        "cylinder": "<radius>1</radius><length>2</length>", "capsule": "<radius>1</radius><length>2</length>",
-        "ellipsoid": "<radii>1 2 3</radii>", "plane": "<normal>0 0 1</normal><size>1 1</size>",
-        "mesh": "<uri>tip.obj</uri><scale>2 2 2</scale>", "heightmap": "<uri>ground.png</uri>", "empty": "",
-    }  # fmt: skip
+        "box": "<size>1 2 3</size>",
+        "sphere": "<radius>1</radius>",
+        "cone": "<radius>1</radius><length>2</length>",
+        "cylinder": "<radius>1</radius><length>2</length>",
+        "capsule": "<radius>1</radius><length>2</length>",
+        "ellipsoid": "<radii>1 2 3</radii>",
+        "plane": "<normal>0 0 1</normal><size>1 1</size>",
+        "mesh": "<uri>tip.obj</uri><scale>2 2 2</scale>",
+        "heightmap": "<uri>ground.png</uri>",
+        "empty": "",
+    }
     texts = [
         f"<visual name='v{number}'><geometry><{kind}>{content}</{kind}></geometry>{look}</visual>\n"
         f"<collision name='c{number}'><geometry><{kind}>{content}</{kind}></geometry>{rough}</collision>\n"
@@ -378,9 +384,10 @@ def test_shapes_of_links(tmp_path: Path) -> None:
     assert found[5].shape.bounds[1] == pytest.approx([1, 2, 3], rel=0.02)
     assert found[7].shape.bounds[1].tolist() == [2, 2, 2]
     assert [note.split(", and")[0] for note in notes] == [
-        "20: <heightmap> has no part in a scene", "14: the ellipsoid is read as a mesh of 320 triangles",
+        "20: <heightmap> has no part in a scene",
+        "14: the ellipsoid is read as a mesh of 320 triangles",
         "15: the ellipsoid is read as a mesh of 320 triangles",
-    ]  # fmt: skip
+    ]
 
 
 def test_parts_of_mesh_files(tmp_path: Path) -> None:
@@ -485,20 +492,37 @@ LINKS = "<link name='upper'/>\n<link name='lower'/>\n"
         (model("<link name='a'><pose rotation_format='quat'>0</pose></link>"), 3, "unknown rotation format 'quat'"),
         (model("<link name='a'><pose rotation_format='quat_xyzw'>0 0 0 0 0 0 0</pose></link>"), 3, "is zero"),
         (model("<link name='a'><pose degrees='yes'>0 0 0 0 0 0</pose></link>"), 3, "expected true or false"),
-        (model(
-            "<frame name='a'><pose relative_to='b'/></frame>\n<frame name='b'><pose relative_to='a'/></frame>"
-         ), None, "frames are placed in a cycle: [ab] -> [ab] -> [ab]"),
+        (
+            model("<frame name='a'><pose relative_to='b'/></frame>\n<frame name='b'><pose relative_to='a'/></frame>"),
+            None,
+            "frames are placed in a cycle: [ab] -> [ab] -> [ab]",
+        ),
         (model("<link name='l'/><frame name='a' attached_to='a'/>"), 3, "frames are attached in a cycle: a -> a"),
         (model(LINKS + joint("revolute", "upper", "lower", "<axis><xyz>0 0 0</xyz></axis>")), 5, "received zeros"),
         (model(LINKS + joint("screw", "upper", "lower", "<thread_pitch>0</thread_pitch>")), 5, "other than 0"),
-        (model("<link name='l'><collision name='c'><geometry><bx/></geometry></collision></link>"), 3,
-         "expected one of .*, received <bx>; did you mean 'box'"),
-        (model("<link name='l'><collision name='c'><geometry><ellipsoid><radii>1 0 1</radii></ellipsoid></geometry>"
-               "</collision></link>"), 3, "expected numbers above 0"),
-        (model("<link name='l'><collision name='c'><geometry><mesh><uri>no.obj</uri></mesh></geometry></collision>"
-               "</link>"), 3, "there is no file 'no.obj'"),
+        (
+            model("<link name='l'><collision name='c'><geometry><bx/></geometry></collision></link>"),
+            3,
+            "expected one of .*, received <bx>; did you mean 'box'",
+        ),
+        (
+            model(
+                "<link name='l'><collision name='c'><geometry><ellipsoid><radii>1 0 1</radii></ellipsoid></geometry>"
+                "</collision></link>"
+            ),
+            3,
+            "expected numbers above 0",
+        ),
+        (
+            model(
+                "<link name='l'><collision name='c'><geometry><mesh><uri>no.obj</uri></mesh></geometry></collision>"
+                "</link>"
+            ),
+            3,
+            "there is no file 'no.obj'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_files_are_refused(tmp_path: Path, text: str, line: int | None, message: str | None) -> None:
     """At the line, with what is expected and the nearest name."""
     if message is None:  # an empty pose is none, whatever it is said to be

@@ -44,21 +44,28 @@ _poses = st.builds(lambda t, w: Pose.from_rpy(t, w), _triples, _triples)
 _axes = _triples.filter(lambda axis: np.linalg.norm(axis) > 0.1)
 _sizes = st.floats(0.01, 3)
 _shapes = st.one_of(
-    st.builds(lambda a, b, c: Box([a, b, c]), _sizes, _sizes, _sizes), st.builds(Sphere, _sizes),
-    st.builds(Cylinder, _sizes, _sizes), st.builds(Capsule, _sizes, _sizes), st.builds(Cone, _sizes, _sizes),
-    st.just(Plane()), st.builds(
+    st.builds(lambda a, b, c: Box([a, b, c]), _sizes, _sizes, _sizes),
+    st.builds(Sphere, _sizes),
+    st.builds(Cylinder, _sizes, _sizes),
+    st.builds(Capsule, _sizes, _sizes),
+    st.builds(Cone, _sizes, _sizes),
+    st.just(Plane()),
+    st.builds(
         lambda t: Mesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], t]), [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
         st.tuples(_numbers, _numbers, st.floats(0.1, 1)),
     ),
-)  # fmt: skip
+)
 _unit = st.floats(0, 1)
 _parts = st.builds(
     lambda shape, pose, color, kind, friction: AttachedShape(
         shape, pose, color=color, visual=kind != "solid", collision=kind != "drawn", friction=friction
     ),
-    _shapes, _poses, st.none() | st.tuples(_unit, _unit, _unit, _unit), st.sampled_from(["both", "solid", "drawn"]),
+    _shapes,
+    _poses,
+    st.none() | st.tuples(_unit, _unit, _unit, _unit),
+    st.sampled_from(["both", "solid", "drawn"]),
     st.none() | _sizes,
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -297,15 +304,24 @@ def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPat
         ("", "USD refuses the file: .*is not a valid usda layer"),
         ("#usda 1.0\ndef Xform {", "USD refuses the file: .*x.usda:2:1: parse error"),
         ('#usda 1.0\ndef PhysicsFixedJoint "j"\n{\nrel physics:body0 = </no>\n}', r"prim /j\).*names the prim /no"),
-        ('#usda 1.0\ndef Cube "c"\n{\nfloat3 xformOp:scale = (0, 1, 1)\n'
-         'uniform token[] xformOpOrder = ["xformOp:scale"]\n}', "has a scale of 0"),
-        ('#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts = [3]\n'
-         "int[] faceVertexIndices = [0, 1, 9]\n}", "no point of it"),
-        ('#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts = [2]\n'
-         "int[] faceVertexIndices = [0, 1]\n}", "without three corners"),
+        (
+            '#usda 1.0\ndef Cube "c"\n{\nfloat3 xformOp:scale = (0, 1, 1)\n'
+            'uniform token[] xformOpOrder = ["xformOp:scale"]\n}',
+            "has a scale of 0",
+        ),
+        (
+            '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts = [3]\n'
+            "int[] faceVertexIndices = [0, 1, 9]\n}",
+            "no point of it",
+        ),
+        (
+            '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts = [2]\n'
+            "int[] faceVertexIndices = [0, 1]\n}",
+            "without three corners",
+        ),
         ('#usda 1.0\ndef Sphere "s"\n{\ndouble radius = -1\n}', r"prim /s\)"),
     ],
-)  # fmt: skip
+)
 def test_bad_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     """With the prim, where there is one."""
     (tmp_path / "x.usda").write_text(text)

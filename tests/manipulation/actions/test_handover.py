@@ -173,8 +173,15 @@ def test_an_action_may_be_several_candidates() -> None:
     assert result.plan is not None, result.explanation
     assert [action.name for action in result.plan.actions] == ["take", "regrasp"]
     assert [kind for _, kind in kinds(result.plan.steps[1].segments)] == [
-        "transfer", "lower", "release", "retreat", "transit", "approach", "grasp", "lift",
-    ]  # fmt: skip
+        "transfer",
+        "lower",
+        "release",
+        "retreat",
+        "transit",
+        "approach",
+        "grasp",
+        "lift",
+    ]
     assert tk.validate_plan(result.plan, domain=DATA / "domains" / "regrasp").problems == ()
 
 

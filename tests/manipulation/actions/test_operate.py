@@ -59,8 +59,13 @@ def test_the_segments_of_an_operation(plan: Plan) -> None:
     """The hand approaches, grasps, operates, releases and retreats; only the operation moves the drawer's joint."""
     segments = plan.steps[0].segments
     assert [segment.kind.value for segment in segments] == [
-        "transit", "approach", "grasp", "operate", "release", "retreat",
-    ]  # fmt: skip
+        "transit",
+        "approach",
+        "grasp",
+        "operate",
+        "release",
+        "retreat",
+    ]
     assert [segment.held for segment in segments] == [None, *["drawer_handle"] * 5]
     assert [segment.joint_names[-1] == SLIDE for segment in segments] == [False, False, False, True, False, False]
     assert all(segment.reparenting is None for segment in segments)

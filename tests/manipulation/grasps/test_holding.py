@@ -105,9 +105,7 @@ def test_shares_of_a_vacuum(
 ) -> None:
     """A pull takes from what presses the rim on; a push adds to it; a twist about the axis does nothing."""
     axis = np.array([0.0, 0.0, 1.0])
-    found, said = vacuum_overload(
-        np.array(force), np.array(moment), axis=axis, vacuum=30.0, friction=0.5, radius=0.02
-    )  # fmt: skip
+    found, said = vacuum_overload(np.array(force), np.array(moment), axis=axis, vacuum=30.0, friction=0.5, radius=0.02)
     assert found == pytest.approx(share)
     assert words in said
 

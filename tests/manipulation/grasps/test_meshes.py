@@ -151,8 +151,9 @@ def test_a_wedge_is_found_by_the_mean_of_normals() -> None:
 def test_no_two_sides_of_a_tetrahedron_are_opposite_enough() -> None:
     """Its faces lean by 35 degrees to the mean of their normals, more than friction holds."""
     assert grasps(tetrahedron(0.05)) == ()
-    steep = antipodal_pairs(tetrahedron(0.05), centre=np.zeros(3), widths=(0.0, 0.08), rng=np.random.default_rng(0),
-                            friction=1.0)  # fmt: skip
+    steep = antipodal_pairs(
+        tetrahedron(0.05), centre=np.zeros(3), widths=(0.0, 0.08), rng=np.random.default_rng(0), friction=1.0
+    )
     assert steep
 
 
@@ -332,9 +333,17 @@ def test_a_cup_sits_on_a_mesh_as_on_the_box() -> None:
 
 def test_none_proves_something_only_where_all_are_known() -> None:
     """For one simple shape the list is complete; for meshes and several shapes it is not."""
-    for shapes, known in (([Box([1.0] * 3)], True), ([Sphere(1.0)], True), ([l_mesh()], False), ([Plane()], False),
-                          ([Box([1.0] * 3)] * 2, False), ([Box([1.0, 1.0, 0.02])], False), ([Sphere(0.039)], False),
-                          ([Cylinder(0.1, 0.02)], False), ([Cylinder(0.1, 0.2)], True)):  # fmt: skip
+    for shapes, known in (
+        ([Box([1.0] * 3)], True),
+        ([Sphere(1.0)], True),
+        ([l_mesh()], False),
+        ([Plane()], False),
+        ([Box([1.0] * 3)] * 2, False),
+        ([Box([1.0, 1.0, 0.02])], False),
+        ([Sphere(0.039)], False),
+        ([Cylinder(0.1, 0.02)], False),
+        ([Cylinder(0.1, 0.2)], True),
+    ):
         scene = with_object(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
         assert all_grasps_are_known(scene, "block", manipulator=GANTRY) == known
 

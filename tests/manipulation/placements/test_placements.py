@@ -42,9 +42,11 @@ shapes = st.one_of(
     st.builds(lambda x, y, z: Box([x, y, z]), *[st.floats(0.02, 0.2)] * 3),
     st.builds(Cylinder, st.floats(0.01, 0.1), st.floats(0.02, 0.2)),
     st.builds(Sphere, st.floats(0.01, 0.1)),
-    st.builds(lambda x, y: Mesh([[0, 0, 0], [x, 0, 0], [0, y, 0], [0, 0, 0.1]],
-              [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]), *[st.floats(0.02, 0.2)] * 2),
-)  # fmt: skip
+    st.builds(
+        lambda x, y: Mesh([[0, 0, 0], [x, 0, 0], [0, y, 0], [0, 0, 0.1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+        *[st.floats(0.02, 0.2)] * 2,
+    ),
+)
 
 
 @settings(max_examples=scaled_examples(0.3), deadline=None)
@@ -109,8 +111,9 @@ def test_a_tight_region_is_packed() -> None:
     """Sixteen blocks of 0.06 m go onto 0.25 x 0.25 m one after the other, at least 2 mm apart, with no search."""
     scene = stove_scene(turn=0.3)
     for number in range(16):
-        scene = with_block(scene, f"b{number}", [-0.4 + 0.07 * (number % 4), -0.4 + 0.07 * (number // 4), 0.03],
-                           shape=Box([0.06] * 3))  # fmt: skip
+        scene = with_block(
+            scene, f"b{number}", [-0.4 + 0.07 * (number % 4), -0.4 + 0.07 * (number // 4), 0.03], shape=Box([0.06] * 3)
+        )
     for number in range(16):
         placement = find(scene, f"b{number}")[0]
         scene = scene.reparent(f"b{number}", "table", pose=placement.support_from_object)
@@ -177,8 +180,9 @@ def test_near_places_come_first_on_a_surface() -> None:
 )
 def test_a_box_has_a_top_whichever_side_is_up(rpy: tuple[float, float, float]) -> None:
     """The upper side of a turned box is a surface at the right height and of the right size."""
-    scene = SceneGraph().add_frame("box", "world", pose=Pose.from_rpy([0.0, 0.0, 1.0], rpy),
-                                   shapes=[AttachedShape(Box([0.2, 0.3, 0.4]))])  # fmt: skip
+    scene = SceneGraph().add_frame(
+        "box", "world", pose=Pose.from_rpy([0.0, 0.0, 1.0], rpy), shapes=[AttachedShape(Box([0.2, 0.3, 0.4]))]
+    )
     (top,) = support_surfaces(scene, "box", q=None)
     world_from_top = scene.pose("box", relative_to="world") @ top.support_from_surface
     np.testing.assert_allclose(world_from_top.rotate([0.0, 0.0, 1.0]), [0.0, 0.0, 1.0], atol=1e-9)
@@ -244,9 +248,12 @@ def test_what_is_not_level_is_no_surface() -> None:
     """A leaning box, a lying cylinder and a ball have no top; a standing cylinder has."""
     lying = Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2, 0.0, 0.0])
     for shape, pose, count in (
-        (Box([0.2] * 3), Pose.from_rpy([0, 0, 0], [0.1, 0, 0]), 0), (Cylinder(0.1, 0.2), lying, 0),
-        (Sphere(0.1), Pose(), 0), (Capsule(0.1, 0.1), Pose(), 0), (Cylinder(0.1, 0.2), Pose(), 1),
-    ):  # fmt: skip
+        (Box([0.2] * 3), Pose.from_rpy([0, 0, 0], [0.1, 0, 0]), 0),
+        (Cylinder(0.1, 0.2), lying, 0),
+        (Sphere(0.1), Pose(), 0),
+        (Capsule(0.1, 0.1), Pose(), 0),
+        (Cylinder(0.1, 0.2), Pose(), 1),
+    ):
         scene = SceneGraph().add_frame("thing", "world", shapes=[AttachedShape(shape, pose)])
         assert len(support_surfaces(scene, "thing", q=None)) == count
     scene = scene.set_shapes("thing", [AttachedShape(Sphere(0.1))])

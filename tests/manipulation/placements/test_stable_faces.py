@@ -186,8 +186,11 @@ def test_what_is_too_large_is_balanced() -> None:
         np.testing.assert_allclose(middle, [0.0, 0.0, 0.05 + 0.01 + 1e-4], atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [Box([0.05, 0.08, 0.11]), tetrahedron(0.12), l_mesh(), Cylinder(0.04, 0.06)],
-                         ids=["box", "tetrahedron", "l", "cylinder"])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [Box([0.05, 0.08, 0.11]), tetrahedron(0.12), l_mesh(), Cylinder(0.04, 0.06)],
+    ids=["box", "tetrahedron", "l", "cylinder"],
+)
 def test_physics_agrees(shape: Shape) -> None:
     """Put down on each face that does not roll, an object has tilted by less than two degrees a second later."""
     base = with_block(gantry_scene(), "block", [0.0, 0.0, 0.3], shape=shape)
@@ -239,8 +242,10 @@ def test_an_l_of_two_boxes_is_an_l() -> None:
     standing = AttachedShape(Box([thin, thin, long - thin]), Pose([thin / 2, thin / 2, (long + thin) / 2]))
     for one, other in zip(faces(lying, standing), faces(l_mesh()), strict=True):
         assert (one.name, one.height, one.margin) == (
-            other.name, pytest.approx(other.height), pytest.approx(other.margin),
-        )  # fmt: skip
+            other.name,
+            pytest.approx(other.height),
+            pytest.approx(other.margin),
+        )
 
 
 def test_what_rolls_does_so_on_all_its_sides() -> None:

@@ -72,10 +72,12 @@ def test_what_holds_of_a_hull_alone_is_no_proof() -> None:
     walls = [
         trimesh.creation.box(bounds=bounds)
         for bounds in (
-            ((-0.3, -0.3, 0.0), (-0.28, 0.3, 0.25)), ((0.28, -0.3, 0.0), (0.3, 0.3, 0.25)),
-            ((-0.28, -0.3, 0.0), (0.28, -0.28, 0.25)), ((-0.28, 0.28, 0.0), (0.28, 0.3, 0.25)),
+            ((-0.3, -0.3, 0.0), (-0.28, 0.3, 0.25)),
+            ((0.28, -0.3, 0.0), (0.3, 0.3, 0.25)),
+            ((-0.28, -0.3, 0.0), (0.28, -0.28, 0.25)),
+            ((-0.28, 0.28, 0.0), (0.28, 0.3, 0.25)),
         )
-    ]  # fmt: skip
+    ]
     bin_of_walls = trimesh.util.concatenate(walls)
     shape = AttachedShape(Mesh(bin_of_walls.vertices, bin_of_walls.faces))
     reason = no_room(two().add_frame("bin", "world", shapes=[shape]))

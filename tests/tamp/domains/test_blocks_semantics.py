@@ -115,8 +115,13 @@ def test_facts_of_a_stack(domain: PlanningDomain) -> None:
     """Parents say what stands on what; the cell of a block's origin is its location."""
     scene = blocks_scene({"a": (1.3, 1), "b": (-1, 0.6), "c": "a"})
     assert facts(domain, scene) == {
-        "(ontable a table__1__1)", "(ontable b table__-1__1)", "(on c a)", "(clear c)", "(clear b)", "(handempty)",
-    }  # fmt: skip
+        "(ontable a table__1__1)",
+        "(ontable b table__-1__1)",
+        "(on c a)",
+        "(clear c)",
+        "(clear b)",
+        "(handempty)",
+    }
 
 
 def test_covered_locations_are_not_clear(domain: PlanningDomain) -> None:

@@ -27,12 +27,23 @@ def test_the_state_says_what_lies_on_what_and_what_fits() -> None:
     """Parents say what lies on what; widths say what fits on what; places take every disc."""
     scene = discs()
     assert dict(DOMAIN.semantics.objects(scene)) == {
-        "d3": "disc", "d2": "disc", "d1": "disc", "left": "place", "middle": "place", "right": "place",
-    }  # fmt: skip
+        "d3": "disc",
+        "d2": "disc",
+        "d1": "disc",
+        "left": "place",
+        "middle": "place",
+        "right": "place",
+    }
     facts = facts_of(scene, DOMAIN)
     assert {fact for fact in facts if "fits" not in fact} == {
-        "(on d1 d2)", "(on d2 d3)", "(on d3 left)", "(clear d1)", "(clear middle)", "(clear right)", "(handempty)",
-    }  # fmt: skip
+        "(on d1 d2)",
+        "(on d2 d3)",
+        "(on d3 left)",
+        "(clear d1)",
+        "(clear middle)",
+        "(clear right)",
+        "(handempty)",
+    }
     fits = {f"(fits d{disc} {place})" for disc in (1, 2, 3) for place in ("left", "middle", "right")}
     assert {fact for fact in facts if "fits" in fact} == {*fits, "(fits d1 d2)", "(fits d1 d3)", "(fits d2 d3)"}
 
@@ -76,8 +87,9 @@ def test_the_towers_are_moved(count: int, robot: str) -> None:
     plan = checked(plan_problem("hanoi", f"hanoi{count}", scene=f"hanoi{count}", robot=robot, table=TABLES[robot]))
     assert len(plan.steps) == 2 * (2**count - 1)
     assert [plan.final_scene.parent(f"d{disc}") for disc in range(1, count + 1)] == [
-        *(f"d{disc}" for disc in range(2, count + 1)), "right",
-    ]  # fmt: skip
+        *(f"d{disc}" for disc in range(2, count + 1)),
+        "right",
+    ]
     for step in plan.steps:
         for disc in range(1, count + 1):
             below = step.scene.parent(f"d{disc}")

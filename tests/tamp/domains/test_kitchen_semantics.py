@@ -50,8 +50,12 @@ def test_the_state_says_where_things_are_and_what_regions_do() -> None:
     """Parents say what things stand on; classes say what regions do and what was done; the configuration says home."""
     scene = placed(kitchen(2), "b1", "sink", 0.05, 0.0).set_classes("b0", ["movable", "clean", "cooked"])
     assert DOMAIN.semantics.objects(scene) == {
-        "b0": "item", "b1": "item", "floor": "region", "stove": "region", "sink": "region",
-    }  # fmt: skip
+        "b0": "item",
+        "b1": "item",
+        "floor": "region",
+        "stove": "region",
+        "sink": "region",
+    }
     facts = {"(on b0 floor)", "(on b1 sink)", "(clean b0)", "(cooked b0)", "(washes sink)", "(heats stove)"}
     assert facts_of(scene) == {*facts, "(handempty)", "(athome)"}
     assert facts_of(scene, at_home=False) == {*facts, "(handempty)"}
@@ -219,8 +223,12 @@ def test_what_fills_a_region_is_put_aside() -> None:
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     assert [str(action) for action in result.plan.actions] == [
-        "(pick b1 shelf)", "(place b1 floor)", "(pick b0 floor)", "(place b0 shelf)", "(move-home)",
-    ]  # fmt: skip
+        "(pick b1 shelf)",
+        "(place b1 floor)",
+        "(pick b0 floor)",
+        "(place b0 shelf)",
+        "(move-home)",
+    ]
 
 
 def test_the_example_cooks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

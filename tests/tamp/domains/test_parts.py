@@ -63,9 +63,18 @@ def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = N
 
 
 MADE_OF_PARTS = [
-    "kitchen", "drawer", "handover", "push", "pour", "mobile_manipulation", "hanoi", "sorting", "rearrangement",
-    "blocks", "blocks_uncertain",
-]  # fmt: skip
+    "kitchen",
+    "drawer",
+    "handover",
+    "push",
+    "pour",
+    "mobile_manipulation",
+    "hanoi",
+    "sorting",
+    "rearrangement",
+    "blocks",
+    "blocks_uncertain",
+]
 
 
 @pytest.mark.parametrize("name", MADE_OF_PARTS)
@@ -221,9 +230,12 @@ def test_a_door_closes_what_is_behind_it() -> None:
     q = scene.configuration({"hinge": 0.0})
     before = domain.state(scene, domain.semantics.objects(scene), q)
     problem = tk.pddl.Problem(
-        "p", domain.domain, objects=domain.semantics.objects(scene), init=before,
+        "p",
+        domain.domain,
+        objects=domain.semantics.objects(scene),
+        init=before,
         goal=tk.pddl.parse_goal("(ajar door)", domain.domain, objects=domain.semantics.objects(scene)),
-    )  # fmt: skip
+    )
     after = problem.apply(before, GroundAction("open-door", ("door",)))
     assert set(map(str, after)) == ajar
 
@@ -340,8 +352,9 @@ def test_stacks_in_goal_scenes_and_towers_too_high() -> None:
     goal = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.05]))
     objects = domain.semantics.objects(scene)
     assert {str(fact) for fact in domain.semantics.goal_facts(goal, objects, ["a", "c"])} == {
-        "(stacked a b)", "(on c table)",
-    }  # fmt: skip
+        "(stacked a b)",
+        "(on c table)",
+    }
     wanted = [tk.pddl.Fact.of("stacked", "a", "b")]
     assert list(domain.semantics.infeasibilities(wanted, scene)) == []
     tall = scene.set_shapes("b", [AttachedShape(Box([0.3, 0.3, 2.0]))])

@@ -69,8 +69,8 @@ def test_a_closed_cage_is_proved_and_its_walls_are_named(half: float) -> None:
         assert proof(scene.set_shapes(name, ())) is None
     assert proof(scene.set_classes("lid", ["movable"])) is None
     slides = scene.remove_frame("lid").add_frame(
-        "lid", "world", pose=Pose([X, 0.0, 0.125]), shapes=scene.shapes("lid"), joint=Prismatic([1, 0, 0], name="lid"),
-    )  # fmt: skip
+        "lid", "world", pose=Pose([X, 0.0, 0.125]), shapes=scene.shapes("lid"), joint=Prismatic([1, 0, 0], name="lid")
+    )
     assert proof(slides, q=PANDA.ready_configuration(slides)) is None
 
 
@@ -123,9 +123,12 @@ def distance_to(parts: dict[str, tuple[list[float], list[float]]], points: NDArr
 
 @settings(max_examples=scaled_examples(0.08), deadline=None)
 @given(
-    half=st.floats(0.06, 0.12), high=st.floats(0.08, 0.15), side=st.sampled_from(["east", "west", "north", "south"]),
-    gap=st.floats(0.004, 0.08), low=st.booleans(),
-)  # fmt: skip
+    half=st.floats(0.06, 0.12),
+    high=st.floats(0.08, 0.15),
+    side=st.sampled_from(["east", "west", "north", "south"]),
+    gap=st.floats(0.004, 0.08),
+    low=st.booleans(),
+)
 def test_gaps_through_which_a_ball_fits_are_never_closed(
     half: float, high: float, side: str, gap: float, low: bool
 ) -> None:

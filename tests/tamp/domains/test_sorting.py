@@ -37,8 +37,12 @@ def test_the_state_says_where_bricks_are_and_belong() -> None:
     scene = bricks().reparent("b1", "red_area", pose=Pose([0.0, 0.0, HEIGHT]))
     facts = {fact for fact in facts_of(scene, DOMAIN) if " b1" in fact or " b2" in fact}
     assert facts == {
-        "(in b1 red_area)", "(belongs b1 red_area)", "(sorted b1)", "(in b2 mixed)", "(belongs b2 blue_area)",
-    }  # fmt: skip
+        "(in b1 red_area)",
+        "(belongs b1 red_area)",
+        "(sorted b1)",
+        "(in b2 mixed)",
+        "(belongs b2 blue_area)",
+    }
     held = facts_of(scene.reparent("b1", "panda_hand", pose=Pose([0.0, 0.0, 0.1])), DOMAIN)
     assert "(holding b1)" in held
     assert not {"(handempty)", "(sorted b1)", "(in b1 red_area)"} & held

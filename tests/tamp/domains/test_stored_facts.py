@@ -32,8 +32,10 @@ STARTS = {
     "sorting": ("panda_table", "sort8"),
 }
 ROBOTS = {
-    "handover": ("baxter", "baxter_left"), "kitchen": "iiwa_flange", "mobile_manipulation": ("panda", "panda_base"),
-}  # fmt: skip
+    "handover": ("baxter", "baxter_left"),
+    "kitchen": "iiwa_flange",
+    "mobile_manipulation": ("panda", "panda_base"),
+}
 
 
 def scene_of(domain: str) -> SceneGraph:

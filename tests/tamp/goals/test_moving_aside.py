@@ -44,8 +44,11 @@ def test_what_stands_at_a_goal_pose_is_moved_aside() -> None:
     """The block in the way stays on the table, elsewhere."""
     plan = solved(blocks_scene({"a": (-1, -1), "b": (1, 1)}), at("a", 1, 1))
     assert [str(action) for action in plan.actions] == [
-        "(pick b table)", "(place b table)", "(pick a table)", "(place a table)",
-    ]  # fmt: skip
+        "(pick b table)",
+        "(place b table)",
+        "(pick a table)",
+        "(place a table)",
+    ]
     assert plan.final_scene.parent("b") == "table"
     assert plan.final_scene.local_pose("b").distance(plan.scene.local_pose("b"))[0] > 0.04
 

@@ -27,9 +27,15 @@ def plan(
 ) -> PlanResult:
     """Plan that the target is on the mat."""
     return tk.plan(
-        scene, domain=domain, goal="(on target mat)", robot="panda", max_iterations=iterations, time_limit=seconds,
-        suggest=False, samplers=samplers,
-    )  # fmt: skip
+        scene,
+        domain=domain,
+        goal="(on target mat)",
+        robot="panda",
+        max_iterations=iterations,
+        time_limit=seconds,
+        suggest=False,
+        samplers=samplers,
+    )
 
 
 def without(scene: SceneGraph, names: Iterable[str]) -> SceneGraph:

@@ -57,9 +57,7 @@ def blocker(seed: int) -> SmallProblem:
     for k, side in enumerate(rng.permutation(4)[: rng.integers(1, 4)].tolist()):
         dx, dy = sides[side]
         height = float(rng.choice([CUBE, 0.08]))
-        scene = add_block(
-            scene, "bcd"[k], x + dx * (CUBE + gap), y + dy * (CUBE + gap), size=(CUBE, CUBE, height)
-        )  # fmt: skip
+        scene = add_block(scene, "bcd"[k], x + dx * (CUBE + gap), y + dy * (CUBE + gap), size=(CUBE, CUBE, height))
     if rng.uniform() < 0.3:
         scene = add_box(scene, "wall", (0.02, 0.2, 0.1), (x + 0.13, y, 0.05))
     return SmallProblem(scene, "a", Spot("mat", 0.0, 0.0), free_spots(scene, rng), 3)

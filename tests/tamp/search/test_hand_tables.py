@@ -56,8 +56,11 @@ def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object)
         opened = PANDA.gripper_open if option.opening is None else PANDA.gripper_values(option.opening)
         collides = False
         for back, fingers in (
-            (0.0, opened), (0.0, PANDA.gripper_values(option.grasp.width)), (0.006, opened), (0.012, opened),
-        ):  # fmt: skip
+            (0.0, opened),
+            (0.0, PANDA.gripper_values(option.grasp.width)),
+            (0.006, opened),
+            (0.012, opened),
+        ):
             tip = at[name] @ option.grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
             values = [*tip.translation, *yaw_pitch_roll(tip.rotation)]
             q = floating.scene.configuration({**dict(zip(FLOATING_JOINTS, values, strict=True)), **dict(fingers)})

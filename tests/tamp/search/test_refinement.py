@@ -246,9 +246,12 @@ def test_what_is_proved_ends_planning_at_once() -> None:
     """A block farther away than the rails are long needs no second round, and the answer says so."""
     scene = blocks_scene({"a": (0, 0)}, table=0.4)
     scene = scene.add_frame(
-        "island", "world", pose=tk.Pose([5.0, 0.0, -0.05]), classes=["surface"],
+        "island",
+        "world",
+        pose=tk.Pose([5.0, 0.0, -0.05]),
+        classes=["surface"],
         shapes=[tk.graph.AttachedShape(Box([0.1, 0.1, 0.1]))],
-    )  # fmt: skip
+    )
     scene = with_block(scene, "b", [5.0, 0.0, BLOCK / 2], parent="island")
     result = tk.plan(scene, goal="(on b a)", robot=GANTRY, max_iterations=8)
     assert result.plan is None

@@ -64,9 +64,12 @@ def test_neighbours_are_moved_aside_on_the_same_table() -> None:
 def test_task_plans_do_without_while_constraints_lead_to_new_ones() -> None:
     """Under a low ceiling each constraint leads to another task plan, and no transfer is tried."""
     result = tk.plan(
-        tk.load_scene("panda_ceiling", "ceiling7"), domain="blocks",
-        goal=tk.data_path("domains/blocks/problems/ceiling7.pddl"), max_iterations=1, record_tree=True,
-    )  # fmt: skip
+        tk.load_scene("panda_ceiling", "ceiling7"),
+        domain="blocks",
+        goal=tk.data_path("domains/blocks/problems/ceiling7.pddl"),
+        max_iterations=1,
+        record_tree=True,
+    )
     assert result.status is PlanStatus.SOLVED
     assert result.statistics.skeletons > 1
     assert not any(node.is_transfer for tree in result.search_trees for node in tree.nodes)

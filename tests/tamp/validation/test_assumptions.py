@@ -56,8 +56,10 @@ def test_a_difference_from_ones_own_scene_is_a_problem(plan: Plan, said: str) ->
 def test_another_arm_is_a_problem(plan: Plan) -> None:
     """An arm of the same name with another force is named with what differs; one of another name is missing."""
     stronger, other = replace(GANTRY, grip_force=99.0), replace(GANTRY, name="other")
-    assert any("arm 'gantry' differs from yours: gripper" in text or "grip_force" in text
-               for text in validate_plan(plan, robot=stronger).problems)  # fmt: skip
+    assert any(
+        "arm 'gantry' differs from yours: gripper" in text or "grip_force" in text
+        for text in validate_plan(plan, robot=stronger).problems
+    )
     assert "the plan's arm 'gantry' is none of yours" in validate_plan(plan, robot=other).problems
 
 

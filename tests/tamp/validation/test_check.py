@@ -72,10 +72,14 @@ def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
     assert report.configurations > 500
     assert repr(report) == f"ValidationReport(valid, 2 actions, {report.configurations} configurations)"
     assert report.to_dict() == {
-        "status": "valid", "ok": True, "problems": [], "actions": 2, "segments": 8,
+        "status": "valid",
+        "ok": True,
+        "problems": [],
+        "actions": 2,
+        "segments": 8,
         "configurations": report.configurations,
         "assumptions": list(report.assumptions),
-    }  # fmt: skip
+    }
     assert len(report.assumptions) == 1
     assert validate_plan(tower).is_valid
     assert check_edited(plan).is_valid

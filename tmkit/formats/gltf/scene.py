@@ -155,8 +155,11 @@ class _Writer:
     def __init__(self, scene: SceneGraph) -> None:
         self.scene, self.data = scene, bytearray()
         self.document: Json = {
-            "asset": {"version": "2.0", "generator": "tmkit"}, "scene": 0, "scenes": [{"nodes": []}], "nodes": [],
-        }  # fmt: skip
+            "asset": {"version": "2.0", "generator": "tmkit"},
+            "scene": 0,
+            "scenes": [{"nodes": []}],
+            "nodes": [],
+        }
         self.meshes: dict[tuple[str, Any], int] = {}
         self.rounded: set[str] = set()  # digests of shapes that meshes of glTF do not hold exactly
         self.kept: set[str] = set()  # keys of their entries

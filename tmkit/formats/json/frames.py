@@ -51,10 +51,15 @@ def frame_to_dict(frame: graph.FrameSpecification, sources: SourceList) -> Json:
     if frame.stamps is not None:
         document["stamps"] = stamps_to_dict(frame.stamps)
     return document | {
-        "body": frame.body, "classes": list(frame.classes), "inertia": inertia_to_dict(frame.inertia),
-        "joint": joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
-        "pose": numbers_to_list(frame.pose.as_array()), "shapes": [_attached_to_dict(part) for part in frame.shapes],
-    }  # fmt: skip
+        "body": frame.body,
+        "classes": list(frame.classes),
+        "inertia": inertia_to_dict(frame.inertia),
+        "joint": joint_to_dict(frame.joint),
+        "name": frame.name,
+        "parent": frame.parent,
+        "pose": numbers_to_list(frame.pose.as_array()),
+        "shapes": [_attached_to_dict(part) for part in frame.shapes],
+    }
 
 
 def attributes_to_dict(owner: graph.FrameSpecification | graph.Group) -> Json:
@@ -101,8 +106,11 @@ def frame_from_dict(
     moves = "twist" in node.table()
     is_uncertain = moves and "noise" in node.get("twist").table()
     return graph.FrameSpecification(
-        node.get("name").name(), None if parent.value is None else parent.name(),
-        pose=pose_from_dict(node.get("pose")), joint=joint_from_dict(node.get("joint")), body=node.get("body").name(),
+        node.get("name").name(),
+        None if parent.value is None else parent.name(),
+        pose=pose_from_dict(node.get("pose")),
+        joint=joint_from_dict(node.get("joint")),
+        body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[part for item in node.get("shapes").items() for part in _attached_from_dict(item, shapes, in_file)],
         inertia=inertia_from_dict(node.get("inertia"), node.get("name").name(), note),
@@ -111,7 +119,7 @@ def frame_from_dict(
         twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
         noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
-    )  # fmt: skip
+    )
 
 
 def twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
@@ -174,10 +182,13 @@ def inertia_from_dict(node: JsonNode, frame: str, note: Note) -> graph.Inertia |
 def _attached_to_dict(part: graph.AttachedShape) -> Json:
     given = {key: value for key in ("level", "stamp") if (value := getattr(part, key)) is not None}
     return given | {
-        "collision": part.collision, "color": None if part.color is None else numbers_to_list(part.color),
-        "friction": part.friction, "pose": numbers_to_list(part.pose.as_array()), "shape": part.shape.digest,
+        "collision": part.collision,
+        "color": None if part.color is None else numbers_to_list(part.color),
+        "friction": part.friction,
+        "pose": numbers_to_list(part.pose.as_array()),
+        "shape": part.shape.digest,
         "visual": part.visual,
-    }  # fmt: skip
+    }
 
 
 def _attached_from_dict(
@@ -196,9 +207,15 @@ def _attached_from_dict(
     pose = pose_from_dict(node.get("pose"))
     with reported(node):
         part = graph.AttachedShape(
-            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction,
-            level=None if level == PIECES else level, stamp=stamp,
-        )  # fmt: skip
+            shapes[digest],
+            pose,
+            color=color,
+            visual=visual,
+            collision=collision,
+            friction=friction,
+            level=None if level == PIECES else level,
+            stamp=stamp,
+        )
         return (part,) if level != PIECES else mesh_in_pieces(part)
 
 

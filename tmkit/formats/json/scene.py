@@ -74,9 +74,12 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
             attached["shape"] = keys[told_apart]
         frames.append(described)
     document: Json = {
-        "allowed": [list(pair) for pair in scene.allowed_pairs], "format": FORMAT, "frames": frames,
-        "shapes": dict(sorted(shapes.items())), "version": VERSION,
-    }  # fmt: skip
+        "allowed": [list(pair) for pair in scene.allowed_pairs],
+        "format": FORMAT,
+        "frames": frames,
+        "shapes": dict(sorted(shapes.items())),
+        "version": VERSION,
+    }
     if scene.group_names:  # said only where there is something to say, as attributes are
         document["groups"] = {name: _group_to_dict(scene.group(name)) for name in scene.group_names}
     if sources:
@@ -241,11 +244,13 @@ def _included(
         if "pose" in told:
             spec = replace(spec, pose=spec_of_pose(pose_from_dict(told["pose"])))
         frames[name] = completed(
-            spec, classes=[item.text() for item in told["classes"].items()] if "classes" in told else (),
+            spec,
+            classes=[item.text() for item in told["classes"].items()] if "classes" in told else (),
             mass=told["mass"].number() if "mass" in told else None,
             friction=told["friction"].number() if "friction" in told else None,
-            level=told["level"].one_of((*COLLISION_LEVELS, PIECES)) if "level" in told else None, mass_place=place,
-        )  # fmt: skip
+            level=told["level"].one_of((*COLLISION_LEVELS, PIECES)) if "level" in told else None,
+            mass_place=place,
+        )
     return replace(scene, frames=tuple(frames.values()))
 
 
@@ -269,10 +274,15 @@ def _dumped(scene: SceneGraph, name: str) -> Json:
         for part in scene.shapes(name)
     ]
     return {
-        "name": name, "parent": scene.parent(name), "body": scene.body(name), "type": joint.type,
-        **_dumped_pose(scene.local_pose(name)), "joint": described or None, "classes": list(scene.classes(name)),
+        "name": name,
+        "parent": scene.parent(name),
+        "body": scene.body(name),
+        "type": joint.type,
+        **_dumped_pose(scene.local_pose(name)),
+        "joint": described or None,
+        "classes": list(scene.classes(name)),
         "geometry": shapes,
-    }  # fmt: skip
+    }
 
 
 def _dumped_pose(pose: Pose) -> Json:

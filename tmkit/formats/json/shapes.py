@@ -270,8 +270,11 @@ def _mesh_to_dict(shape: Shape, loader: MeshLoader) -> Json:
     if checksums := _checksums_of_files(shape, source, loader):
         return {"kind": "mesh", _CHECKSUMS: checksums, "source": source}
     return {
-        "faces": _text(shape.faces, "<i4"), "kind": "mesh", "source": source, "vertices": _text(shape.vertices, "<f8"),
-    }  # fmt: skip
+        "faces": _text(shape.faces, "<i4"),
+        "kind": "mesh",
+        "source": source,
+        "vertices": _text(shape.vertices, "<f8"),
+    }
 
 
 def _text(values: npt.ArrayLike, dtype: str) -> str:

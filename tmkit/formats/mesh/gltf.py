@@ -183,9 +183,12 @@ class Document:
         start, stride = view.get("byteOffset", 0), view.get("byteStride", width * kind.itemsize)
         bytes_of_view = memoryview(self._buffer(view["buffer"]))[start : start + view["byteLength"]]
         values: npt.NDArray[Any] = np.ndarray(
-            (accessor["count"], width), kind, bytes_of_view, offset=accessor.get("byteOffset", 0),
+            (accessor["count"], width),
+            kind,
+            bytes_of_view,
+            offset=accessor.get("byteOffset", 0),
             strides=(stride, kind.itemsize),
-        )  # fmt: skip
+        )
         if accessor.get("normalized") and kind.kind in "iu":
             return np.maximum(values / np.iinfo(kind).max, -1.0)
         return values

@@ -50,9 +50,14 @@ _LIMITS = ("mesh_bytes", "mesh_triangles", "text_bytes")
 # The parts of a COLLADA file that say how it looks and moves.
 _DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
 _LOOKS = (
-    "instance_camera", "instance_light", "library_animations", "library_cameras", "library_controllers",
-    "library_images", "library_lights",
-)  # fmt: skip
+    "instance_camera",
+    "instance_light",
+    "library_animations",
+    "library_cameras",
+    "library_controllers",
+    "library_images",
+    "library_lights",
+)
 
 logger = logging.getLogger(__name__)
 
@@ -342,9 +347,13 @@ def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str,
 
     read = cast("dict[str, Any]", mesh_loaders)[kind]
     made: dict[str, Any] = read(
-        file_obj=io.BytesIO(data), file_type=kind, resolver=materials, metadata=None, process=False,
+        file_obj=io.BytesIO(data),
+        file_type=kind,
+        resolver=materials,
+        metadata=None,
+        process=False,
         skip_materials=materials is None,
-    )  # fmt: skip
+    )
     for part in made["geometry"].values() if "geometry" in made else (made,):
         part["process"] = False
     return made
@@ -362,9 +371,12 @@ def _placed(scene: Any, submesh: str) -> list[tuple[Any, npt.NDArray[np.float64]
 
 
 def _moved(
-    vertices: npt.NDArray[np.float64], faces: npt.NDArray[np.int64], matrix: npt.NDArray[np.float64], unit: float,
+    vertices: npt.NDArray[np.float64],
+    faces: npt.NDArray[np.int64],
+    matrix: npt.NDArray[np.float64],
+    unit: float,
     color: int,
-) -> MeshArrays:  # fmt: skip
+) -> MeshArrays:
     """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
     if not np.array_equal(matrix, np.eye(4)):
         with np.errstate(over="ignore", invalid="ignore"):  # what is no number then is refused with its file

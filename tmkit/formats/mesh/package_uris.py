@@ -130,9 +130,13 @@ class PackageResolver:
 
     @classmethod
     def of(
-        cls, package_path: Sequence[str | os.PathLike[str]], *, allow_folders: Sequence[str | os.PathLike[str]] = (),
-        packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
-    ) -> PackageResolver:  # fmt: skip
+        cls,
+        package_path: Sequence[str | os.PathLike[str]],
+        *,
+        allow_folders: Sequence[str | os.PathLike[str]] = (),
+        packages: Mapping[str, str | os.PathLike[str]] | None = None,
+        meshes: str = "load",
+    ) -> PackageResolver:
         """Return the resolver of a load, as far as it does not depend on the files."""
         if meshes not in MESH_CHOICES:
             known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
@@ -428,10 +432,13 @@ SCENE_SUFFIXES = (
 
 
 def located(
-    files: Sequence[str | os.PathLike[str]], package_path: Sequence[str | os.PathLike[str]],
-    packages: Mapping[str, str | os.PathLike[str]] | None, meshes: str, allow_folders: Sequence[str | os.PathLike[str]],
+    files: Sequence[str | os.PathLike[str]],
+    package_path: Sequence[str | os.PathLike[str]],
+    packages: Mapping[str, str | os.PathLike[str]] | None,
+    meshes: str,
+    allow_folders: Sequence[str | os.PathLike[str]],
     limits: ReadingLimits | None,
-) -> tuple[list[Path], PackageResolver]:  # fmt: skip
+) -> tuple[list[Path], PackageResolver]:
     """Return the files that the user named, and a resolver that may read what lies around them."""
     trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
     paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]

@@ -39,9 +39,26 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _DROPPED = (
-    "actuator", "sensor", "tendon", "keyframe", "custom", "visual", "statistic", "skin", "deformable", "flex",
-    "extension", "camera", "light", "composite", "flexcomp", "plugin", "texture", "pair", "model",
-)  # fmt: skip
+    "actuator",
+    "sensor",
+    "tendon",
+    "keyframe",
+    "custom",
+    "visual",
+    "statistic",
+    "skin",
+    "deformable",
+    "flex",
+    "extension",
+    "camera",
+    "light",
+    "composite",
+    "flexcomp",
+    "plugin",
+    "texture",
+    "pair",
+    "model",
+)
 _SILENT = ("visual", "statistic", "custom", "keyframe")  # no part of the world that they describe
 _MOST_COPIES = 10_000  # bodies that replicate may make
 _DEEPEST = 32  # includes
@@ -296,10 +313,17 @@ class _Model:
             return
         word = "prismatic" if kind == kinds.mjJNT_SLIDE else "revolute" if limited else "continuous"
         spec = JointSpec(
-            word, axis=_triple(model.jnt_axis[joint]), lower=low, upper=high, effort=self.effort(joint),
-            damping=damping, friction=friction,
-            offset=-float(model.qpos0[model.jnt_qposadr[joint]]), mimic=mimics.get(joint), place=place,
-        )  # fmt: skip
+            word,
+            axis=_triple(model.jnt_axis[joint]),
+            lower=low,
+            upper=high,
+            effort=self.effort(joint),
+            damping=damping,
+            friction=friction,
+            offset=-float(model.qpos0[model.jnt_qposadr[joint]]),
+            mimic=mimics.get(joint),
+            place=place,
+        )
         yield name, spec, anchor
 
     def effort(self, joint: int) -> float:
@@ -350,10 +374,15 @@ class _Model:
             pose = _pose(model.geom_pos[geom], model.geom_quat[geom])
             is_mesh = not isinstance(shape, PrimitiveSpec) and shape.kind == "mesh"
             yield GeometrySpec(
-                shape, place, pose, color=(r, g, b, a), visual=visual, collision=collision,
+                shape,
+                place,
+                pose,
+                color=(r, g, b, a),
+                visual=visual,
+                collision=collision,
                 level="hull" if is_mesh and collision else None,
                 friction=float(model.geom_friction[geom][0]) if collision else None,
-            )  # fmt: skip
+            )
 
     def shape(self, geom: int, place: SourceLocation) -> PrimitiveSpec | Shape | None:
         model, kinds = self.model, self.mujoco.mjtGeom
@@ -381,8 +410,9 @@ class _Model:
         name = self.mujoco.mj_id2name(model, self.mujoco.mjtObj.mjOBJ_MESH, number) or ""
         return Mesh(
             model.mesh_vert[vertices : vertices + model.mesh_vertnum[number]].astype(np.float64),
-            model.mesh_face[faces : faces + model.mesh_facenum[number]], source=name,
-        )  # fmt: skip
+            model.mesh_face[faces : faces + model.mesh_facenum[number]],
+            source=name,
+        )
 
     def _field(self, number: int) -> Shape:
         model = self.model

@@ -69,12 +69,31 @@ WHITESPACE: /\s+/
 
 # What a terminal is called in a message.
 TERMINAL_NAMES = {
-    "ALLOW": "'allow_collision'", "CARET": "an operator", "CLASS": "'class'", "COMMA": "','", "DEF": "'def'",
-    "DIVIDE": "an operator", "FRAME": "'frame'", "GEOMETRY": "'geometry'", "ID": "a name", "INCLUDE": "'include'",
-    "LBRACE": "'{'", "LPAR": "'('", "LSQB": "'['", "MINUS": "an operator", "NUMBER": "a number", "PLUS": "an operator",
-    "RBRACE": "'}'", "RPAR": "')'", "RSQB": "']'", "SEMICOLON": "';'", "STARS": "an operator",
-    "STRING": "a quoted text", "TIMES": "an operator", "$END": "the end of the file",
-}  # fmt: skip
+    "ALLOW": "'allow_collision'",
+    "CARET": "an operator",
+    "CLASS": "'class'",
+    "COMMA": "','",
+    "DEF": "'def'",
+    "DIVIDE": "an operator",
+    "FRAME": "'frame'",
+    "GEOMETRY": "'geometry'",
+    "ID": "a name",
+    "INCLUDE": "'include'",
+    "LBRACE": "'{'",
+    "LPAR": "'('",
+    "LSQB": "'['",
+    "MINUS": "an operator",
+    "NUMBER": "a number",
+    "PLUS": "an operator",
+    "RBRACE": "'}'",
+    "RPAR": "')'",
+    "RSQB": "']'",
+    "SEMICOLON": "';'",
+    "STARS": "an operator",
+    "STRING": "a quoted text",
+    "TIMES": "an operator",
+    "$END": "the end of the file",
+}
 KEYWORDS = {"ALLOW": "allow_collision", "CLASS": "class", "DEF": "def", "FRAME": "frame", "INCLUDE": "include"}
 
 Position = tuple[int, int]
@@ -195,9 +214,14 @@ class SourceText:
 
     @classmethod
     def read(
-        cls, path: Path, *, folders: tuple[Path, ...] = (), limit: int | None = None, before: int = 0,
+        cls,
+        path: Path,
+        *,
+        folders: tuple[Path, ...] = (),
+        limit: int | None = None,
+        before: int = 0,
         unsaved: Mapping[Path, str] | None = None,
-    ) -> tuple[SourceText, str]:  # fmt: skip
+    ) -> tuple[SourceText, str]:
         """Return a file as a source of places and as one text, of at most ``limit`` bytes with those ``before``."""
         try:
             most = limit if limit is not None else ReadingLimits().robray_bytes

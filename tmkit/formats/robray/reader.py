@@ -235,10 +235,15 @@ class _Reader:
         spec = FrameSpec(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
-            place=place, pose=_pose_in(values), joint=_joint_in(values, frame=block.name.text, place=place),
-            classes=tuple(dict.fromkeys(tags)), geometry=geometry, inertia=inertia,
-            friction=_friction_in(values, solids), parent_place=parent_place,
-        )  # fmt: skip
+            place=place,
+            pose=_pose_in(values),
+            joint=_joint_in(values, frame=block.name.text, place=place),
+            classes=tuple(dict.fromkeys(tags)),
+            geometry=geometry,
+            inertia=inertia,
+            friction=_friction_in(values, solids),
+            parent_place=parent_place,
+        )
         self.frames.append(self.following(spec))
         for member in block.members:
             if isinstance(member, FrameBlock):
@@ -257,9 +262,12 @@ class _Reader:
             spec = replace(spec, pose=_pose_in(values))
         number = {key: values[key].number if key in values else None for key in ("mass", "friction")}
         self.frames[index] = completed(
-            spec, classes=tags, level=values["level"].text if "level" in values else None, **number,
+            spec,
+            classes=tags,
+            level=values["level"].text if "level" in values else None,
+            **number,
             mass_place=values["mass"].place if "mass" in values else place,
-        )  # fmt: skip
+        )
 
     def following(self, spec: FrameSpec) -> FrameSpec:
         """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
@@ -340,11 +348,14 @@ def _joint_in(values: Values, *, frame: str, place: SourceLocation) -> JointSpec
         reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
         raise values["upper"].place.error(reason)
     return JointSpec(
-        type=kind, name=values["variable"].text if "variable" in values else frame, axis=axis,
-        lower=limits.get("lower", -math.inf), upper=limits.get("upper", math.inf),
+        type=kind,
+        name=values["variable"].text if "variable" in values else frame,
+        axis=axis,
+        lower=limits.get("lower", -math.inf),
+        upper=limits.get("upper", math.inf),
         offset=limits.get("offset", 0.0) * math.hypot(*axis),
         place=values["variable"].place if "variable" in values else place,
-    )  # fmt: skip
+    )
 
 
 def _inertia_in(

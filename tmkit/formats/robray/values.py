@@ -33,8 +33,12 @@ from tmkit.formats.spec.parts import PIECES, GeometrySpec, MeshSpec, PoseSpec, P
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
 
 _OPERATIONS: Mapping[str, Callable[[float, float], float | complex]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "^": power,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "^": power,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +88,20 @@ class Value:
 
 
 FRAME_RULES: Mapping[str, Rule] = {
-    "parent": Rule("name", may_be_empty=True), "translation": Rule("array", (3,)),
-    "quaternion": Rule("array", (4,), direction=True), "rpy": Rule("array", (3,)),
-    "type": Rule("choice", choices=("fixed", "revolute", "prismatic")), "axis": Rule("array", (3,), direction=True),
-    "offset": Rule("number"), "variable": Rule("name"), "lower": Rule("number"), "upper": Rule("number"),
-    "mass": Rule("number", positive=True), "friction": Rule("number", lowest=0.0),
+    "parent": Rule("name", may_be_empty=True),
+    "translation": Rule("array", (3,)),
+    "quaternion": Rule("array", (4,), direction=True),
+    "rpy": Rule("array", (3,)),
+    "type": Rule("choice", choices=("fixed", "revolute", "prismatic")),
+    "axis": Rule("array", (3,), direction=True),
+    "offset": Rule("number"),
+    "variable": Rule("name"),
+    "lower": Rule("number"),
+    "upper": Rule("number"),
+    "mass": Rule("number", positive=True),
+    "friction": Rule("number", lowest=0.0),
     "level": Rule("choice", choices=("box", "hull", "exact", PIECES)),
-}  # fmt: skip
+}
 
 POSE_WORDS = ("translation", "quaternion", "rpy")
 
@@ -254,10 +265,14 @@ def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages:
         shape = _centred(kind, values, place)
     mass = values.get("mass")
     return GeometrySpec(
-        shape=shape, place=place, pose=pose, color=_color(values), visual=_is_on(values, "visual", otherwise=True),
+        shape=shape,
+        place=place,
+        pose=pose,
+        color=_color(values),
+        visual=_is_on(values, "visual", otherwise=True),
         collision=_is_on(values, "collision", otherwise=kind != "grid"),
         mass=mass.number if mass is not None else None,
-    )  # fmt: skip
+    )
 
 
 def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:

@@ -41,19 +41,38 @@ _SHOWN = {"word": "a name", "number": "a number", "text": "a quoted text", "valu
 RIGID = {"stamp": "value", "value": "value", "covariance": "json"}
 OPTIONS = dict.fromkeys(("pose", "color", "visual", "collision", "level", "friction", "stamp", "lod"), "json")
 _NODE = {
-    "Attribute": "attribute", "child": "name", "member": "name", "cardinality": "range", "transforms": "transforms",
-    "geometry": "geometry", "unplaced": "", "called": "text", "isa": "text", "body": "text", "joint": "json",
-    "inertia": "json", "twist": "json", "history": "json", "noise": "json",
-}  # fmt: skip
+    "Attribute": "attribute",
+    "child": "name",
+    "member": "name",
+    "cardinality": "range",
+    "transforms": "transforms",
+    "geometry": "geometry",
+    "unplaced": "",
+    "called": "text",
+    "isa": "text",
+    "body": "text",
+    "joint": "json",
+    "inertia": "json",
+    "twist": "json",
+    "history": "json",
+    "noise": "json",
+}
 _TYPE = {"type": "text", "sharedPtr": "text", "library": "text"}
 SIZES: Mapping[str, tuple[str, ...]] = {
-    "Box": ("sizeX", "sizeY", "sizeZ"), "Sphere": ("radius",), "Cylinder": ("radius", "height"),
-    "Cone": ("radius", "height"), "Capsule": ("radius", "height"),
-}  # fmt: skip
+    "Box": ("sizeX", "sizeY", "sizeZ"),
+    "Sphere": ("radius",),
+    "Cylinder": ("radius", "height"),
+    "Cone": ("radius", "height"),
+    "Capsule": ("radius", "height"),
+}
 _BLOCK = {
-    "Attribute": "attribute", "inputStructure": "name", "inputHook": "name", "outputStructure": "name",
-    "outputHook": "name", "trigger": "trigger",
-}  # fmt: skip
+    "Attribute": "attribute",
+    "inputStructure": "name",
+    "inputHook": "name",
+    "outputStructure": "name",
+    "outputHook": "name",
+    "trigger": "trigger",
+}
 NODES = ("Group", "Transform", "GeometricNode", "Node")
 BLOCKS: Mapping[str, Mapping[str, str]] = {  # declarations with a block of members
     **dict.fromkeys(NODES, _NODE),
@@ -66,9 +85,13 @@ LINES: Mapping[str, Mapping[str, str]] = {  # declarations without
     "Instance": {"of": "name"},
 }
 _STATEMENTS = {
-    "root": "name", "import": "import", "AllowCollision": "allowed", "Relation": "relation", "Body": "text",
+    "root": "name",
+    "import": "import",
+    "AllowCollision": "allowed",
+    "Relation": "relation",
+    "Body": "text",
     "NoiseSources": "json",
-}  # fmt: skip
+}
 KEYWORDS = (*BLOCKS, *LINES, *_STATEMENTS)
 
 
@@ -137,13 +160,21 @@ class Parser:
         self._tokens: list[tuple[str, str, int]] = []
         self._next = 0
         self._readers: dict[str, Callable[[], tuple[Any, ...]]] = {
-            "": tuple, "name": lambda: (self._name(),), "text": lambda: (self._string(),),
-            "value": lambda: (Name(*self._take("value")),), "json": lambda: (self._json(_DEEPEST),),
-            "unit": lambda: (self._quantity(),), "attribute": self._attribute, "range": self._range,
-            "transforms": self._transforms, "geometry": self._geometry, "trigger": self._trigger,
-            "import": self._import, "allowed": lambda: (self._name(), self._name(), self._optional("text")),
+            "": tuple,
+            "name": lambda: (self._name(),),
+            "text": lambda: (self._string(),),
+            "value": lambda: (Name(*self._take("value")),),
+            "json": lambda: (self._json(_DEEPEST),),
+            "unit": lambda: (self._quantity(),),
+            "attribute": self._attribute,
+            "range": self._range,
+            "transforms": self._transforms,
+            "geometry": self._geometry,
+            "trigger": self._trigger,
+            "import": self._import,
+            "allowed": lambda: (self._name(), self._name(), self._optional("text")),
             "relation": self._relation,
-        }  # fmt: skip
+        }
 
     def read(self) -> tuple[list[Declaration], list[Member]]:
         """Return the declarations and the statements, each in the order of the text."""

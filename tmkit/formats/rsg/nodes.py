@@ -88,13 +88,22 @@ class NodeReader(Declarations):
         if "noise" in data:
             noise = self.json(made, data["noise"], lambda node: noise_from_dict(node, self.sources))
         return FrameSpec(
-            name=self.scene_name(name), parent=parent, place=place, pose=spec_of_pose(pose), joint=joint,
+            name=self.scene_name(name),
+            parent=parent,
+            place=place,
+            pose=spec_of_pose(pose),
+            joint=joint,
             body=made.get("body")[-1].values[0] if made.get("body") else self.scene_name(name),
             classes=tuple(member.values[0] for member in made.get("isa")),
-            geometry=tuple(self._geometry(made)), inertia=spec_of_inertia(inertia, place) if inertia else None,
-            parent_place=holders[0][1] if holders else None, attributes=self.attributes(made), twist=twist,
-            twist_noise=twist_noise, stamps=stamps, noise=noise,
-        )  # fmt: skip
+            geometry=tuple(self._geometry(made)),
+            inertia=spec_of_inertia(inertia, place) if inertia else None,
+            parent_place=holders[0][1] if holders else None,
+            attributes=self.attributes(made),
+            twist=twist,
+            twist_noise=twist_noise,
+            stamps=stamps,
+            noise=noise,
+        )
 
     def json(self, made: Declaration, member: Member, read: Callable[[JsonNode], Any]) -> Any:
         """Return what a value of a JSON scene says."""
@@ -254,6 +263,12 @@ def _covariance(values: Any, place: SourceLocation) -> np.ndarray:
 
 
 _OPTIONS: Mapping[str, Callable[[JsonNode], Any]] = {
-    "pose": pose_from_dict, "color": lambda node: node.numbers(4), "visual": JsonNode.flag, "collision": JsonNode.flag,
-    "level": JsonNode.text, "friction": JsonNode.number, "stamp": JsonNode.number, "lod": JsonNode.integer,
-}  # fmt: skip
+    "pose": pose_from_dict,
+    "color": lambda node: node.numbers(4),
+    "visual": JsonNode.flag,
+    "collision": JsonNode.flag,
+    "level": JsonNode.text,
+    "friction": JsonNode.number,
+    "stamp": JsonNode.number,
+    "lod": JsonNode.integer,
+}

@@ -156,13 +156,20 @@ class _Reader(NodeReader):
                     self.note(made.text.place(hook.at), f"the hook '{hook.text}' is below no root")
             structures = {
                 key: self._structure(self.known(self.nodes, given[key], made.text, "the structure").name.text, ())
-                for key in ("inputStructure", "outputStructure") if key in given
-            }  # fmt: skip
+                for key in ("inputStructure", "outputStructure")
+                if key in given
+            }
             triggers = tuple(self._trigger(made, member) for member in made.get("trigger"))
             yield FunctionBlockSpec(
-                made.name.text, place_of(made), structures.get("inputStructure"), hooks["inputHook"],
-                structures.get("outputStructure"), hooks["outputHook"], triggers, self.attributes(made),
-            )  # fmt: skip
+                made.name.text,
+                place_of(made),
+                structures.get("inputStructure"),
+                hooks["inputHook"],
+                structures.get("outputStructure"),
+                hooks["outputHook"],
+                triggers,
+                self.attributes(made),
+            )
 
     def _trigger(self, made: Declaration, member: Member) -> tuple[str, str | float]:
         word, value = member.values
@@ -192,10 +199,15 @@ class _Reader(NodeReader):
         cardinality = made.get("cardinality")
         children = [child.text for member in made.get("child") for child in member.values if child.text in self.nodes]
         return StructureSpec(
-            self.scene_name(name), made.kind, place_of(made), content, kind,
-            cardinality[-1].values[0] if cardinality else "1", self.attributes(made),
+            self.scene_name(name),
+            made.kind,
+            place_of(made),
+            content,
+            kind,
+            cardinality[-1].values[0] if cardinality else "1",
+            self.attributes(made),
             tuple(self._structure(child, (*above, name)) for child in children),
-        )  # fmt: skip
+        )
 
     def _check_stamps(self, frames: Sequence[FrameSpec]) -> None:
         """Note that no time is known of all edges."""
@@ -215,6 +227,11 @@ def _observed(frame: FrameSpec, observer: str) -> FrameSpec:
     stamp = times[-1] if times else None
     given: dict[str, object] = {"kind": "pose", "stamp": stamp, "tags": []}
     return FrameSpec(
-        f"{frame.name} seen from {observer}", observer, frame.place, frame.pose, classes=("observation",),
-        attributes={"observation": given}, noise=frame.noise,
-    )  # fmt: skip
+        f"{frame.name} seen from {observer}",
+        observer,
+        frame.place,
+        frame.pose,
+        classes=("observation",),
+        attributes={"observation": given},
+        noise=frame.noise,
+    )

@@ -18,17 +18,39 @@ _SLIP = 0.01  # how far a matrix may be from a rotation
 # Factor and divisor, so that 5 cm are exactly 0.05 m. Long names are those of the original's units.
 UNITS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "length": {
-        "nm": (1, 1e9), "um": (1, 1e6), "mm": (1, 1e3), "cm": (1, 100), "dm": (1, 10), "m": (1, 1), "km": (1e3, 1),
-        "NanoMeter": (1, 1e9), "MicroMeter": (1, 1e6), "MilliMeter": (1, 1e3), "CentiMeter": (1, 100),
-        "DeciMeter": (1, 10), "Meter": (1, 1), "KiloMeter": (1e3, 1),
+        "nm": (1, 1e9),
+        "um": (1, 1e6),
+        "mm": (1, 1e3),
+        "cm": (1, 100),
+        "dm": (1, 10),
+        "m": (1, 1),
+        "km": (1e3, 1),
+        "NanoMeter": (1, 1e9),
+        "MicroMeter": (1, 1e6),
+        "MilliMeter": (1, 1e3),
+        "CentiMeter": (1, 100),
+        "DeciMeter": (1, 10),
+        "Meter": (1, 1),
+        "KiloMeter": (1e3, 1),
     },
     "time": {
-        "ns": (1, 1e9), "us": (1, 1e6), "ms": (1, 1e3), "s": (1, 1), "min": (60, 1), "h": (3600, 1), "d": (86400, 1),
-        "NanoSecond": (1, 1e9), "MicroSecond": (1, 1e6), "MilliSecond": (1, 1e3), "Second": (1, 1), "Minute": (60, 1),
-        "Hour": (3600, 1), "Day": (86400, 1),
+        "ns": (1, 1e9),
+        "us": (1, 1e6),
+        "ms": (1, 1e3),
+        "s": (1, 1),
+        "min": (60, 1),
+        "h": (3600, 1),
+        "d": (86400, 1),
+        "NanoSecond": (1, 1e9),
+        "MicroSecond": (1, 1e6),
+        "MilliSecond": (1, 1e3),
+        "Second": (1, 1),
+        "Minute": (60, 1),
+        "Hour": (3600, 1),
+        "Day": (86400, 1),
     },
     "frequency": {"Hz": (1, 1), "kHz": (1e3, 1), "Hertz": (1, 1), "KiloHertz": (1e3, 1)},
-}  # fmt: skip
+}
 
 
 def in_si(value: float, unit: str, dimension: str, place: SourceLocation) -> float:

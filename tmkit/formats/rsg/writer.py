@@ -21,9 +21,12 @@ from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Group, SceneGr
 from tmkit.spatial import Pose
 
 _SIZES = {
-    "box": ("sizeX", "sizeY", "sizeZ"), "sphere": ("radius",), "cylinder": ("radius", "height"),
-    "cone": ("radius", "height"), "capsule": ("radius", "height"),
-}  # fmt: skip
+    "box": ("sizeX", "sizeY", "sizeZ"),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "height"),
+    "cone": ("radius", "height"),
+    "capsule": ("radius", "height"),
+}
 _CAPACITY, _WINDOW = 32, 10.0  # of a history that is not said
 
 

@@ -154,8 +154,10 @@ _ONE, _TWO = (("", "axis"),), (("/axis", "axis"), ("/axis2", "axis2"))
 TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(("revolute", "continuous", "prismatic", "gearbox"), _ONE),
     **dict.fromkeys(("universal", "revolute2"), _TWO),
-    "ball": (), "fixed": (), "screw": (*_ONE, ("/slide", "axis")),
-}  # fmt: skip
+    "ball": (),
+    "fixed": (),
+    "screw": (*_ONE, ("/slide", "axis")),
+}
 
 
 @dataclass(slots=True, eq=False)

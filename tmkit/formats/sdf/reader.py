@@ -45,8 +45,12 @@ def content_of(link: Node, packages: PackageResolver) -> tuple[tuple[GeometrySpe
         inertia = inertia_of(inertial)
         return shapes, None if inertia is None else replace(inertia, origin=_origin(inertial, link))
     density = inertial.not_negative("density", _DENSITY)
-    masses = [density * primitive(part.shape.kind, part.shape.dimensions).volume
-              if part.collision and isinstance(part.shape, PrimitiveSpec) else 0.0 for part in shapes]  # fmt: skip
+    masses = [
+        density * primitive(part.shape.kind, part.shape.dimensions).volume
+        if part.collision and isinstance(part.shape, PrimitiveSpec)
+        else 0.0
+        for part in shapes
+    ]
     inertial.note("the mass is that of the boxes, cylinders and other simple shapes, of one density")
     weighed = tuple(replace(part, mass=mass or None) for part, mass in zip(shapes, masses, strict=True))
     return weighed, InertiaSpec(sum(masses), inertial.place) if any(masses) else None
@@ -112,15 +116,48 @@ _FILES = (".sdf", ".world", ".xml", ".urdf")
 _PARTS = ("link", "joint", "frame", "model", "include")
 _KNOWN = {
     "model": (*_PARTS, "allow_auto_disable", "enable_wind", "pose", "self_collide", "static"),
-    "link": ("collision", "enable_wind", "gravity", "inertial", "kinematic", "must_be_base_link", "pose",
-             "self_collide", "velocity_decay", "visual"),
-    "joint": ("axis", "axis2", "child", "gearbox_ratio", "gearbox_reference_body", "parent", "physics", "pose",
-              "screw_thread_pitch", "thread_pitch"),
-}  # fmt: skip
+    "link": (
+        "collision",
+        "enable_wind",
+        "gravity",
+        "inertial",
+        "kinematic",
+        "must_be_base_link",
+        "pose",
+        "self_collide",
+        "velocity_decay",
+        "visual",
+    ),
+    "joint": (
+        "axis",
+        "axis2",
+        "child",
+        "gearbox_ratio",
+        "gearbox_reference_body",
+        "parent",
+        "physics",
+        "pose",
+        "screw_thread_pitch",
+        "thread_pitch",
+    ),
+}
 _DROPPED = (
-    "actor", "audio_source", "battery", "gripper", "heightmap", "image", "light", "particle_emitter", "plugin",
-    "polyline", "population", "projector", "road", "sensor", "state",
-)  # fmt: skip
+    "actor",
+    "audio_source",
+    "battery",
+    "gripper",
+    "heightmap",
+    "image",
+    "light",
+    "particle_emitter",
+    "plugin",
+    "polyline",
+    "population",
+    "projector",
+    "road",
+    "sensor",
+    "state",
+)
 
 
 def read_sdf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpecification:

@@ -136,11 +136,16 @@ def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
 
 def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
     return FrameSpec(
-        name=first.name, parent=None, place=first.place,
-        classes=tuple(dict.fromkeys((*first.classes, *second.classes))), geometry=(*first.geometry, *second.geometry),
-        inertia=first.inertia or second.inertia, attributes={**second.attributes, **first.attributes},
-        twist=first.twist or second.twist, twist_noise=first.twist_noise if first.twist else second.twist_noise,
-    )  # fmt: skip
+        name=first.name,
+        parent=None,
+        place=first.place,
+        classes=tuple(dict.fromkeys((*first.classes, *second.classes))),
+        geometry=(*first.geometry, *second.geometry),
+        inertia=first.inertia or second.inertia,
+        attributes={**second.attributes, **first.attributes},
+        twist=first.twist or second.twist,
+        twist_noise=first.twist_noise if first.twist else second.twist_noise,
+    )
 
 
 def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
@@ -211,9 +216,14 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
             with reported(spec.joint.place or spec.place):
                 joint = joint_of(spec.joint)
             edit.add_frame(
-                spec.name, spec.parent, pose=zero_pose_of(spec), joint=joint, body=spec.body, classes=spec.classes,
+                spec.name,
+                spec.parent,
+                pose=zero_pose_of(spec),
+                joint=joint,
+                body=spec.body,
+                classes=spec.classes,
                 shapes=shapes,
-            )  # fmt: skip
+            )
         if spec.attributes:
             edit.set_attributes(spec.name, spec.attributes)
     if spec.inertia is not None:
@@ -226,10 +236,15 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
     with reported(spec.place):
         shape = _shape(spec, loader)
         return AttachedShape(
-            shape, pose_of(spec.pose), color=spec.color, visual=spec.visual, collision=spec.collision,
+            shape,
+            pose_of(spec.pose),
+            color=spec.color,
+            visual=spec.visual,
+            collision=spec.collision,
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
-            level=None if spec.level == PIECES else spec.level, stamp=spec.stamp,
-        )  # fmt: skip
+            level=None if spec.level == PIECES else spec.level,
+            stamp=spec.stamp,
+        )
 
 
 def _pieces_of(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
@@ -267,15 +282,24 @@ def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> 
 
 
 def _variant(
-    part: AttachedShape, *, shape: Shape | None = None, color: Quadruple | None = None, visual: bool = True,
+    part: AttachedShape,
+    *,
+    shape: Shape | None = None,
+    color: Quadruple | None = None,
+    visual: bool = True,
     collision: bool | None = None,
-) -> AttachedShape:  # fmt: skip
+) -> AttachedShape:
     """Return a shape with some of its properties changed; the colour is always."""
     return AttachedShape(
-        part.shape if shape is None else shape, part.pose, color=color, visual=visual,
-        collision=part.collision if collision is None else collision, friction=part.friction, level=part.level,
+        part.shape if shape is None else shape,
+        part.pose,
+        color=color,
+        visual=visual,
+        collision=part.collision if collision is None else collision,
+        friction=part.friction,
+        level=part.level,
         stamp=part.stamp,
-    )  # fmt: skip
+    )
 
 
 def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
@@ -401,9 +425,12 @@ def _add_groups(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
     for group in (group for spec in specs for group in spec.groups):
         known = united.get(group.name, replace(group, frames=(), groups=(), parents=()))
         united[group.name] = replace(
-            known, frames=(*known.frames, *group.frames), groups=(*known.groups, *group.groups),
-            parents=(*known.parents, *group.parents), attributes={**group.attributes, **known.attributes},
-        )  # fmt: skip
+            known,
+            frames=(*known.frames, *group.frames),
+            groups=(*known.groups, *group.groups),
+            parents=(*known.parents, *group.parents),
+            attributes={**group.attributes, **known.attributes},
+        )
     for name in united:
         edit.set_group(name)
     for group in united.values():

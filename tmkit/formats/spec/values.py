@@ -63,9 +63,14 @@ def mesh_specification(path: Path, place: SourceLocation) -> SceneSpecification:
 
 
 def completed(
-    spec: FrameSpec, *, classes: Sequence[str], mass: float | None, friction: float | None, level: str | None,
+    spec: FrameSpec,
+    *,
+    classes: Sequence[str],
+    mass: float | None,
+    friction: float | None,
+    level: str | None,
     mass_place: SourceLocation,
-) -> FrameSpec:  # fmt: skip
+) -> FrameSpec:
     """Return a frame of an included file with more classes, and with what is given for its shapes, which stay."""
     solids = [part for part in spec.geometry if part.collision]
     if mass is not None:
@@ -211,9 +216,15 @@ def _representative(tree: dict[Any, Any], link: Any) -> Any:
 
 
 def hung(
-    frame: FrameSpec, above: str, pose: Pose, rest: Pose, steps: Sequence[tuple[str, JointSpec]], *,
-    is_turned: bool, place: SourceLocation,
-) -> list[FrameSpec]:  # fmt: skip
+    frame: FrameSpec,
+    above: str,
+    pose: Pose,
+    rest: Pose,
+    steps: Sequence[tuple[str, JointSpec]],
+    *,
+    is_turned: bool,
+    place: SourceLocation,
+) -> list[FrameSpec]:
     """Return a frame on the joints that move it, after the frames ``FRAME/JOINT`` between that these need.
 
     Args:

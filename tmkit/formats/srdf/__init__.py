@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from tmkit.formats.srdf.values import GroupMembers as GroupMembers, group_members as group_members
     from tmkit.formats.srdf.files import read_srdf as read_srdf
     from tmkit.formats.srdf.values import (
-        Chain as Chain, EndEffector as EndEffector, GroupState as GroupState, LinkPair as LinkPair,
-        RobotSemantics as RobotSemantics, SrdfGroup as SrdfGroup, VirtualJoint as VirtualJoint,
-    )  # fmt: skip
+        Chain as Chain,
+        EndEffector as EndEffector,
+        GroupState as GroupState,
+        LinkPair as LinkPair,
+        RobotSemantics as RobotSemantics,
+        SrdfGroup as SrdfGroup,
+        VirtualJoint as VirtualJoint,
+    )
     from tmkit.formats.srdf.files import srdf_text as srdf_text, write_srdf as write_srdf
 else:
     __getattr__, __dir__ = lazy_names(__name__)

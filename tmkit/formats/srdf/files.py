@@ -25,14 +25,26 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 KNOWN = (
-    "group", "group_state", "end_effector", "virtual_joint", "passive_joint", "disable_collisions",
-    "disable_default_collisions", "enable_collisions",
-)  # fmt: skip
+    "group",
+    "group_state",
+    "end_effector",
+    "virtual_joint",
+    "passive_joint",
+    "disable_collisions",
+    "disable_default_collisions",
+    "enable_collisions",
+)
 # Elements of other programs, which say nothing that is asked for here.
 FOREIGN = (
-    "gripper", "handle", "contact", "rotor_params", "torque_constant", "specificities", "link_sphere_approximation",
+    "gripper",
+    "handle",
+    "contact",
+    "rotor_params",
+    "torque_constant",
+    "specificities",
+    "link_sphere_approximation",
     "joint_property",
-)  # fmt: skip
+)
 VIRTUAL_TYPES = ("fixed", "planar", "floating")
 
 
@@ -112,9 +124,12 @@ def _state(element: XmlElement) -> GroupState:
 
 def _end_effector(element: XmlElement) -> EndEffector:
     return EndEffector(
-        element.text("name"), element.text("parent_link"), element.text("group"), element.get("parent_group") or "",
+        element.text("name"),
+        element.text("parent_link"),
+        element.text("group"),
+        element.get("parent_group") or "",
         element.place,
-    )  # fmt: skip
+    )
 
 
 def _virtual_joint(element: XmlElement) -> VirtualJoint:
@@ -202,9 +217,13 @@ def _add_group(robot: _Element, group: SrdfGroup) -> None:
 def _add_joints(robot: _Element, semantics: RobotSemantics) -> None:
     for joint in semantics.virtual_joints:
         add_element(
-            robot, "virtual_joint", name=joint.name, type=joint.type, parent_frame=joint.parent_frame,
+            robot,
+            "virtual_joint",
+            name=joint.name,
+            type=joint.type,
+            parent_frame=joint.parent_frame,
             child_link=joint.child_link,
-        )  # fmt: skip
+        )
     for name in semantics.passive_joints:
         add_element(robot, "passive_joint", name=name)
 

@@ -53,15 +53,20 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
 def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
     """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions."""
     return joined(
-        link, packages=packages, shape=lambda purpose: _shape(purpose, packages),
+        link,
+        packages=packages,
+        shape=lambda purpose: _shape(purpose, packages),
         color=lambda visual: _visual_color(visual, materials),
-    )  # fmt: skip
+    )
 
 
 def joined(
-    link: XmlElement, *, packages: PackageResolver, shape: Callable[[XmlElement], GeometrySpec | None],
+    link: XmlElement,
+    *,
+    packages: PackageResolver,
+    shape: Callable[[XmlElement], GeometrySpec | None],
     color: Callable[[XmlElement], Quadruple | None],
-) -> tuple[GeometrySpec, ...]:  # fmt: skip
+) -> tuple[GeometrySpec, ...]:
     """Return visual shapes, joined with equal collisions, then the others, by readers of a shape and of a colour."""
     found = []
     collisions = link.children("collision")
@@ -217,8 +222,11 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshSpec | None:
 
 
 _READERS: Mapping[str, Callable[[XmlElement], PrimitiveSpec | None]] = {
-    "box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere,
-}  # fmt: skip
+    "box": _box,
+    "cylinder": _round,
+    "capsule": _round,
+    "sphere": _sphere,
+}
 
 
 def half_space(element: XmlElement, origin: PoseSpec) -> PoseSpec:

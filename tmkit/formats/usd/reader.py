@@ -116,18 +116,25 @@ class StageValues:
             pose = pose @ Pose((0.0, 0.0, 0.0), _TO_AXIS[axis])
         color = self.numbers(prim, "color")
         if color is None:
-            shown, opacity = (self.geom.Gprim(prim).GetPrim().GetAttribute(f"primvars:display{word}").Get()
-                              for word in ("Color", "Opacity"))  # fmt: skip
+            shown, opacity = (
+                self.geom.Gprim(prim).GetPrim().GetAttribute(f"primvars:display{word}").Get()
+                for word in ("Color", "Opacity")
+            )
             color = None if not shown else np.array([*shown[0], opacity[0] if opacity else 1.0], dtype=np.float64)
         friction = self.numbers(prim, "friction")
         approximation = prim.GetAttribute("physics:approximation").Get()
         level = prim.GetAttribute("tmkit:level").Get() or ("hull" if approximation == "convexHull" else None)
         r, g, b, a = np.clip(color, 0.0, 1.0).tolist() if color is not None else (0.0,) * 4
         yield GeometrySpec(
-            shape, self.place(prim), spec_of_pose(pose), color=(r, g, b, a) if color is not None else None,
-            visual=is_drawn, collision=collides, level=level or None,
+            shape,
+            self.place(prim),
+            spec_of_pose(pose),
+            color=(r, g, b, a) if color is not None else None,
+            visual=is_drawn,
+            collision=collides,
+            level=level or None,
             friction=None if friction is None else float(friction[0]),
-        )  # fmt: skip
+        )
 
     def shape(self, prim: Any, scale: Array) -> PrimitiveSpec | Shape | None:
         """Return the shape of a prim of these scales (3,), ``None`` for one that is omitted."""
@@ -198,9 +205,11 @@ class StageValues:
 
 
 KINDS = {
-    "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsFixedJoint": "fixed",
+    "PhysicsRevoluteJoint": "revolute",
+    "PhysicsPrismaticJoint": "prismatic",
+    "PhysicsFixedJoint": "fixed",
     "PhysicsSphericalJoint": "ball",
-}  # fmt: skip
+}
 _HALF = math.sqrt(0.5)
 _TO_AXIS = {"X": (0.0, _HALF, 0.0, _HALF), "Y": (-_HALF, 0.0, 0.0, _HALF), "Z": (0.0, 0.0, 0.0, 1.0)}  # turns of z
 
@@ -354,32 +363,44 @@ class _Reader(StageValues):
             return [(name, JointSpec(place=place))]
         if kind == "ball":
             self.note(place, f"the spherical joint is read as three turns, '{name}/x', '/y' and '/z'")
-            return [(f"{name}/{key}", JointSpec("continuous", f"{name}/{key}", axis, place=place))
-                    for key, axis in ORTHOGONAL.items()]  # fmt: skip
+            return [
+                (f"{name}/{key}", JointSpec("continuous", f"{name}/{key}", axis, place=place))
+                for key, axis in ORTHOGONAL.items()
+            ]
         is_turn = kind == "revolute"
         drive, unit = (
             f"drive:{'angular' if is_turn else 'linear'}:physics",
             math.radians(1.0) if is_turn else self.unit,
         )
-        lower, upper = (unit * self.number(prim, f"physics:{word}Limit", sign * math.inf) for word, sign in
-                        (("lower", -1.0), ("upper", 1.0)))  # fmt: skip
+        lower, upper = (
+            unit * self.number(prim, f"physics:{word}Limit", sign * math.inf)
+            for word, sign in (("lower", -1.0), ("upper", 1.0))
+        )
         if lower > upper:
             raise place.error(inverted_limits(f"the {kind} joint '{name}'", lower / unit, upper / unit))
-        x, y, z = (found.tolist() if (found := self.numbers(prim, "axis")) is not None and len(found) == 3
-                   else ORTHOGONAL[prim.GetAttribute("physics:axis").Get().lower()])  # fmt: skip
+        x, y, z = (
+            found.tolist()
+            if (found := self.numbers(prim, "axis")) is not None and len(found) == 3
+            else ORTHOGONAL[prim.GetAttribute("physics:axis").Get().lower()]
+        )
         leader = prim.GetAttribute("tmkit:mimic").Get()
         rule = (self.number(prim, word, 0.0) for word in ("multiplier", "offset"))
         mimic = MimicSpec(leader, next(rule), next(rule), place) if leader else None
         is_endless = is_turn and math.isinf(lower) and math.isinf(upper)
         is_damped = self.number(prim, f"{drive}:stiffness", 0.0) == 0.0
         spec = JointSpec(
-            "continuous" if is_endless else kind, name, (x, y, z), lower, upper,
+            "continuous" if is_endless else kind,
+            name,
+            (x, y, z),
+            lower,
+            upper,
             velocity=unit * self.number(prim, "physxJoint:maxJointVelocity", math.inf),
             effort=self.number(prim, f"{drive}:maxForce", math.inf),
             damping=self.number(prim, f"{drive}:damping", 0.0) / unit if is_damped else 0.0,
             friction=self.number(prim, "physxJoint:jointFriction", 0.0),
-            mimic=mimic, place=place,
-        )  # fmt: skip
+            mimic=mimic,
+            place=place,
+        )
         return [(name, spec)]
 
     def built(self) -> SceneSpecification:
@@ -419,15 +440,25 @@ class _Reader(StageValues):
     def frame(self, frame: _Frame) -> FrameSpec:
         prim = frame.prim
         return FrameSpec(
-            frame.name, None, self.place(prim), body=prim.GetAttribute("tmkit:body").Get(),
-            classes=tuple(prim.GetAttribute("tmkit:classes").Get() or ()), geometry=tuple(frame.shapes),
+            frame.name,
+            None,
+            self.place(prim),
+            body=prim.GetAttribute("tmkit:body").Get(),
+            classes=tuple(prim.GetAttribute("tmkit:classes").Get() or ()),
+            geometry=tuple(frame.shapes),
             inertia=self.inertia(prim, frame.pose, has_shapes=bool(frame.shapes)),
-        )  # fmt: skip
+        )
 
     def allowed(self, made: list[FrameSpec]) -> Iterator[AllowedPairSpec]:
         """Yield the pairs that our writer gave, or those that joints join and that are filtered."""
-        ours = next(([*found] for one in self.stage.GetPseudoRoot().GetChildren()
-                     if (found := one.GetAttribute("tmkit:allowed").Get()) is not None), None)  # fmt: skip
+        ours = next(
+            (
+                [*found]
+                for one in self.stage.GetPseudoRoot().GetChildren()
+                if (found := one.GetAttribute("tmkit:allowed").Get()) is not None
+            ),
+            None,
+        )
         if ours is not None:
             for pair in zip(ours[::3], ours[1::3], ours[2::3], strict=False):
                 yield AllowedPairSpec(*pair, self.place(self.world.prim))

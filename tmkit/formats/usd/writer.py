@@ -151,10 +151,13 @@ class _Writer:
         self.put(prim, "physics:axis", self.types.Token, "X")
         self.physics.DriveAPI.Apply(prim, drive)
         for key, value in {
-            "physics:lowerLimit": unit * joint.lower, "physics:upperLimit": unit * joint.upper,
-            "physxJoint:maxJointVelocity": unit * joint.velocity, "physxJoint:jointFriction": joint.friction,
-            f"drive:{drive}:physics:maxForce": joint.effort, f"drive:{drive}:physics:damping": joint.damping / unit,
-        }.items():  # fmt: skip
+            "physics:lowerLimit": unit * joint.lower,
+            "physics:upperLimit": unit * joint.upper,
+            "physxJoint:maxJointVelocity": unit * joint.velocity,
+            "physxJoint:jointFriction": joint.friction,
+            f"drive:{drive}:physics:maxForce": joint.effort,
+            f"drive:{drive}:physics:damping": joint.damping / unit,
+        }.items():
             self.single(prim, key, self.types.Float, value)
         if joint.mimic is not None:
             self.put(prim, "tmkit:mimic", self.types.String, joint.mimic.joint)

@@ -155,9 +155,13 @@ class Describer:
         if self._at is not None:
             place = f"({', '.join(number(value) for value in self._at.pose(frame).translation)})"
         return FrameWords(
-            clean(frame), self._joint_words(frame), ", ".join(shown), clean(body) if body != frame else "",
-            _shapes_words(scene.shapes(frame)), place,
-        )  # fmt: skip
+            clean(frame),
+            self._joint_words(frame),
+            ", ".join(shown),
+            clean(body) if body != frame else "",
+            _shapes_words(scene.shapes(frame)),
+            place,
+        )
 
     def _joint_words(self, frame: str) -> str:
         joint = self._scene.joint(frame)
@@ -221,9 +225,14 @@ def _shape_words(shape: Shape) -> str:
 
 
 def tree_text(
-    scene: SceneGraph, *, frame: str | None = None, depth: int | None = None, q: ArrayLike | None = None,
-    max_frames: int = 200, max_children: int = 40,
-) -> str:  # fmt: skip
+    scene: SceneGraph,
+    *,
+    frame: str | None = None,
+    depth: int | None = None,
+    q: ArrayLike | None = None,
+    max_frames: int = 200,
+    max_children: int = 40,
+) -> str:
     """Return the tree of a scene as text: names, joints with limits, classes, bodies and shapes.
 
     A body is named where it is not of the frame's own name, and a joint where it is not. Lengths are metres. O(n).

@@ -23,8 +23,12 @@ from tmkit.graph.display.outline import Describer, Row, clean, count_of, number,
 from tmkit.graph.nodes import SceneNode, members_of, nodes_of, uuid_of
 
 JOINT_COLOURS = {
-    "fixed": "#8a8f98", "revolute": "#1f6fd0", "continuous": "#7b3fc4", "prismatic": "#13875a", "free": "#d0661f",
-}  # fmt: skip
+    "fixed": "#8a8f98",
+    "revolute": "#1f6fd0",
+    "continuous": "#7b3fc4",
+    "prismatic": "#13875a",
+    "free": "#d0661f",
+}
 _MOVABLE, _PLAIN, _INK, _FAINT, _BAR = "#ffe9b0", "#f2f4f7", "#1d2430", "#6b7280", "#b03060"
 _FONTS = "ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
 _LETTER = 7.3  # pixels: the width of a letter of the names' font
@@ -70,9 +74,13 @@ class Box:
 
 
 def tree_svg(
-    scene: SceneGraph, *, frame: str | None = None, depth: int | None = None, max_frames: int = 200,
+    scene: SceneGraph,
+    *,
+    frame: str | None = None,
+    depth: int | None = None,
+    max_frames: int = 200,
     max_children: int = 40,
-) -> str:  # fmt: skip
+) -> str:
     """Return a drawing of the tree of a scene, as the text of an SVG file.
 
     Lines are coloured by the type of joint; movable frames and surfaces are marked; what is omitted is counted. O(n).

@@ -25,13 +25,23 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.graph.patterns.pattern import (
-        Part as Part, Pattern as Pattern, Relation as Relation, find_structure as find_structure,
-    )  # fmt: skip
+        Part as Part,
+        Pattern as Pattern,
+        Relation as Relation,
+        find_structure as find_structure,
+    )
     from tmkit.graph.patterns.placed import PlacedScene as PlacedScene
     from tmkit.graph.patterns.relations import (
-        Above as Above, AncestorOf as AncestorOf, At as At, ChildOf as ChildOf, Distance as Distance,
-        EqualDimensions as EqualDimensions, Parallel as Parallel, Perpendicular as Perpendicular, RestsOn as RestsOn,
+        Above as Above,
+        AncestorOf as AncestorOf,
+        At as At,
+        ChildOf as ChildOf,
+        Distance as Distance,
+        EqualDimensions as EqualDimensions,
+        Parallel as Parallel,
+        Perpendicular as Perpendicular,
+        RestsOn as RestsOn,
         Touching as Touching,
-    )  # fmt: skip
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -36,9 +36,16 @@ from tmkit.graph.patterns.placed import PlacedScene
 
 Range = tuple[float, float]
 _DIMENSIONS = {  # of each kind of shape, how many
-    "box": 3, "sphere": 1, "cylinder": 2, "cone": 2, "capsule": 2, "mesh": 0, "plane": 0, "point_cloud": 1,
+    "box": 3,
+    "sphere": 1,
+    "cylinder": 2,
+    "cone": 2,
+    "capsule": 2,
+    "mesh": 0,
+    "plane": 0,
+    "point_cloud": 1,
     "height_field": 3,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -69,11 +76,16 @@ class Part:
     count: int = 1
 
     def __init__(
-        self, name: str, classes: Iterable[str] = (), *, shape: str | None = None,
+        self,
+        name: str,
+        classes: Iterable[str] = (),
+        *,
+        shape: str | None = None,
         dimensions: Iterable[Sequence[float]] = (),
         attributes: Mapping[str, object] | Iterable[tuple[str, object]] = (),
-        test: Callable[[SceneGraph, str], bool] | None = None, count: int = 1,
-    ) -> None:  # fmt: skip
+        test: Callable[[SceneGraph, str], bool] | None = None,
+        count: int = 1,
+    ) -> None:
         if isinstance(classes, str):
             raise SceneError(f"classes of part '{name}' are a list of names; write ['{classes}']")
         ranges = tuple(_range(f"a dimension of part '{name}'", entry) for entry in dimensions)

@@ -15,16 +15,23 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.edges import (
-        Node as Node, add_edge as add_edge, add_pose as add_pose, add_twist as add_twist, update_pose as update_pose,
+        Node as Node,
+        add_edge as add_edge,
+        add_pose as add_pose,
+        add_twist as add_twist,
+        update_pose as update_pose,
         update_twist as update_twist,
-    )  # fmt: skip
+    )
     from tmkit.graph.semantic_edges.facts import add_fact as add_fact
     from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
     from tmkit.graph.semantic_edges.queries import relate as relate
     from tmkit.graph.semantic_edges.twists import gaussian_twist as gaussian_twist, twist as twist
     from tmkit.graph.semantic_edges.wrenches import (
-        payload_wrench as payload_wrench, set_wrench_bias as set_wrench_bias, transport as transport, wrench as wrench,
+        payload_wrench as payload_wrench,
+        set_wrench_bias as set_wrench_bias,
+        transport as transport,
+        wrench as wrench,
         wrench_bias as wrench_bias,
-    )  # fmt: skip
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)

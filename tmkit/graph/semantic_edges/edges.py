@@ -203,9 +203,15 @@ def add_edge(
 
 
 def add_twist(
-    scene: SceneGraph, twist: rel.SemanticTwist, *, covariance: ArrayLike | None = None, frame: str | None = None,
-    q: ArrayLike | None = None, on_conflict: OnConflict = "refuse", strict: bool = False,
-) -> SceneGraph:  # fmt: skip
+    scene: SceneGraph,
+    twist: rel.SemanticTwist,
+    *,
+    covariance: ArrayLike | None = None,
+    frame: str | None = None,
+    q: ArrayLike | None = None,
+    on_conflict: OnConflict = "refuse",
+    strict: bool = False,
+) -> SceneGraph:
     """Return the scene with the twist of a frame's body relative to another body as an edge.
 
     The edge leads to a frame of the body. Where it is there already, its value is changed.
@@ -257,9 +263,13 @@ def add_twist(
 
 
 def update_twist(
-    scene: SceneGraph, twist: rel.SemanticTwist, *, covariance: ArrayLike | None = None, frame: str | None = None,
+    scene: SceneGraph,
+    twist: rel.SemanticTwist,
+    *,
+    covariance: ArrayLike | None = None,
+    frame: str | None = None,
     q: ArrayLike | None = None,
-) -> SceneGraph:  # fmt: skip
+) -> SceneGraph:
     """Return the scene in which a twist edge that is there has another value.
 
     Args:

@@ -30,7 +30,7 @@ from tmkit.graph.observation_frames import (
     free_name,
     observations,
     remove_observations,
-)  # fmt: skip
+)
 from tmkit.graph.semantic_edges.edges import add_twist, pose_between_frames
 from tmkit.graph.semantic_edges.joining import Told, cut, joined, observed
 from tmkit.graph.semantic_edges.queries import check_names, coord_of, relate
@@ -46,11 +46,18 @@ _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
 
 def add_fact(
     scene: SceneGraph,
-    fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist | Pose | GaussianPose, *,
-    frame: str | None = None, relative_to: str | None = None, covariance: ArrayLike | None = None,
-    q: ArrayLike | None = None, moves: str | None = None, gate: float = 0.999,
-    known: Literal["observe", "fuse"] = "observe", stamp: float | None = None, tags: Iterable[str] = (),
-) -> SceneGraph:  # fmt: skip
+    fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist | Pose | GaussianPose,
+    *,
+    frame: str | None = None,
+    relative_to: str | None = None,
+    covariance: ArrayLike | None = None,
+    q: ArrayLike | None = None,
+    moves: str | None = None,
+    gate: float = 0.999,
+    known: Literal["observe", "fuse"] = "observe",
+    stamp: float | None = None,
+    tags: Iterable[str] = (),
+) -> SceneGraph:
     """Return the scene in which a fact holds, between any two frames and in any order of facts.
 
     A pose between two bodies does not state how they move, as for :func:`add_pose`.

@@ -43,9 +43,15 @@ class Told(NamedTuple):
 def observed(scene: SceneGraph, told: Told) -> SceneGraph:
     """Return the scene with a fact as an observation."""
     return add_observation(
-        scene, told.frame, told.pose, relative_to=told.reference, covariance=told.error, kind=told.kind,
-        stamp=told.stamp, tags=told.tags,
-    )  # fmt: skip
+        scene,
+        told.frame,
+        told.pose,
+        relative_to=told.reference,
+        covariance=told.error,
+        kind=told.kind,
+        stamp=told.stamp,
+        tags=told.tags,
+    )
 
 
 def joined(scene: SceneGraph, told: Told, q: ArrayLike | None, *, is_kept: bool = True) -> SceneGraph:
@@ -149,7 +155,14 @@ def cut(scene: SceneGraph, frame: str) -> SceneGraph:
     """Return the scene in which a frame, with all below it, is a tree of its own; all else stays as it was."""
     old = scene.specification(frame)
     new = FrameSpecification(
-        frame, None, body=old.body, classes=old.classes, shapes=old.shapes, inertia=old.inertia,
-        attributes=stamped_attributes(old), twist=old.twist, twist_noise=old.twist_noise,
-    )  # fmt: skip
+        frame,
+        None,
+        body=old.body,
+        classes=old.classes,
+        shapes=old.shapes,
+        inertia=old.inertia,
+        attributes=stamped_attributes(old),
+        twist=old.twist,
+        twist_noise=old.twist_noise,
+    )
     return scene.apply(SceneDifference([FrameDifference(scene.frame_id(frame), old, new)]))

@@ -173,10 +173,16 @@ def relate(scene: _Scene, coord: rel.TwistCoord, **options: Unpack[_Options]) ->
 @overload
 def relate(scene: _Scene, coord: rel.Coord, **options: Unpack[_Options]) -> rel.SemanticRelation: ...
 def relate(
-    scene: SceneGraph | Kinematics, coord: rel.Coord, *, representation: type[rel.Representation] | None = None,
-    q: ArrayLike | None = None, qd: ArrayLike | None = None, stamp: float | None = None, policy: str = "interpolated",
+    scene: SceneGraph | Kinematics,
+    coord: rel.Coord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | None = None,
+    policy: str = "interpolated",
     extrapolate: float = 0.0,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
     It is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
@@ -235,9 +241,16 @@ def relate(
 
 
 def moment_of(
-    scene: SceneGraph, coord: Any, stamp: float, *, q: ArrayLike | None, qd: ArrayLike | None, policy: str,
-    extrapolate: float, also: str | None = None,
-) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:  # fmt: skip
+    scene: SceneGraph,
+    coord: Any,
+    stamp: float,
+    *,
+    q: ArrayLike | None,
+    qd: ArrayLike | None,
+    policy: str,
+    extrapolate: float,
+    also: str | None = None,
+) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then."""
     check_names(scene, coord)
     names = [getattr(coord, name, coord.coord) for name in ("point", "ori", "ref_point", "ref_ori", "coord")]
@@ -306,8 +319,12 @@ _QUERIES: dict[type, Any] = {
     rel.LinearVelocityCoord: (rel.SemanticLinearVelocity, rel.LinearVelocityVector, None, _by_twists(_LINEAR)),
     rel.AngularVelocityCoord: (rel.SemanticAngularVelocity, rel.AngularVelocityVector, None, _by_twists(_ANGULAR)),
     rel.TwistCoord: (rel.SemanticTwist, rel.TwistVector, None, _by_twists()),
-}  # fmt: skip
+}
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
-    rel.PositionVector: "vector", rel.RotationMatrix: "matrix", rel.HomogeneousMatrix: "matrix",
-    rel.LinearVelocityVector: "vector", rel.AngularVelocityVector: "vector", rel.TwistVector: "vector",
-}  # fmt: skip
+    rel.PositionVector: "vector",
+    rel.RotationMatrix: "matrix",
+    rel.HomogeneousMatrix: "matrix",
+    rel.LinearVelocityVector: "vector",
+    rel.AngularVelocityVector: "vector",
+    rel.TwistVector: "vector",
+}

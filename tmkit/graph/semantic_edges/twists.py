@@ -29,9 +29,15 @@ Vector = NDArray[np.float64]
 
 
 def gaussian_twist(
-    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None,
-    stamp: float | None = None, policy: str = "interpolated", extrapolate: float = 0.0,
-) -> GaussianTwist:  # fmt: skip
+    scene: SceneGraph,
+    coord: TwistCoord,
+    *,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | None = None,
+    policy: str = "interpolated",
+    extrapolate: float = 0.0,
+) -> GaussianTwist:
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
     The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
@@ -76,10 +82,18 @@ def uncertain_twist(
 
 
 def twist(
-    scene: SceneGraph | Kinematics | SceneArrays, frame: str, *, relative_to: str | None = None, at: str | None = None,
-    axes: str | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None, stamp: float | None = None,
-    policy: str = "interpolated", extrapolate: float = 0.0,
-) -> SemanticTwist:  # fmt: skip
+    scene: SceneGraph | Kinematics | SceneArrays,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    at: str | None = None,
+    axes: str | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | None = None,
+    policy: str = "interpolated",
+    extrapolate: float = 0.0,
+) -> SemanticTwist:
     """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
 
     Twist edges, moving joints and fixed edges count together, along the one way between the two bodies. O(depth), and
@@ -142,9 +156,17 @@ def _form(point: str, body: str, ref_body: str, axes: str) -> Form:
 
 
 def acceleration(
-    scene: SceneGraph, frame: str, *, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, relative_to: str | None = None,
-    at: str | None = None, axes: str | None = None, is_classical: bool = False,
-) -> Vector:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    *,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    relative_to: str | None = None,
+    at: str | None = None,
+    axes: str | None = None,
+    is_classical: bool = False,
+) -> Vector:
     """Return the acceleration (6,) of a frame's body relative to another body: linear (m/s^2), then angular (rad/s^2).
 
     The names are those of :func:`tmkit.graph.twist`. Twist edges are constant. O((1 + t) depth), t twist edges.

@@ -96,9 +96,15 @@ def payload_wrench(
 
 
 def wrench(
-    scene: SceneGraph | Kinematics, frame: str, reading: rel.SemanticWrench | rel.Representation | ArrayLike, *,
-    at: str | None = None, axes: str | None = None, gravity: ArrayLike | None = None, q: ArrayLike | None = None,
-) -> rel.SemanticWrench:  # fmt: skip
+    scene: SceneGraph | Kinematics,
+    frame: str,
+    reading: rel.SemanticWrench | rel.Representation | ArrayLike,
+    *,
+    at: str | None = None,
+    axes: str | None = None,
+    gravity: ArrayLike | None = None,
+    q: ArrayLike | None = None,
+) -> rel.SemanticWrench:
     """Return the wrench behind the reading of a force-torque sensor: without its bias, and without what it carries.
 
     Inertial forces of the payload stay in it. O(r log n) for r frames rigidly joined to the sensor, with gravity O(n).

@@ -156,9 +156,14 @@ class Pick(BuiltInCandidate):
 
     def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return arm.pick(
-            context.scene, context.q, object=self.object, grasp=self.grasp, seed=seed, motion=self.motion,
+            context.scene,
+            context.q,
+            object=self.object,
+            grasp=self.grasp,
+            seed=seed,
+            motion=self.motion,
             slip=self.slip,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -199,9 +204,15 @@ class Place(BuiltInCandidate):
 
     def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return arm.place(
-            context.scene, context.q, object=self.object, support=self.support, pose=self.pose, seed=seed,
-            motion=self.motion, slip=self.slip,
-        )  # fmt: skip
+            context.scene,
+            context.q,
+            object=self.object,
+            support=self.support,
+            pose=self.pose,
+            seed=seed,
+            motion=self.motion,
+            slip=self.slip,
+        )
 
 
 @dataclass(frozen=True)
@@ -304,7 +315,10 @@ def _joined(first: Refinement, second: Refinement) -> Refinement:
         looked = first.observations[0].frame
         raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
     return Refinement(
-        (*first.segments, *second.segments), second.scene, second.q,
-        ", then ".join(choice for choice in (first.choice, second.choice) if choice), (*first.changes, *second.changes),
+        (*first.segments, *second.segments),
+        second.scene,
+        second.q,
+        ", then ".join(choice for choice in (first.choice, second.choice) if choice),
+        (*first.changes, *second.changes),
         (*first.observations, *second.observations),
-    )  # fmt: skip
+    )

@@ -170,10 +170,15 @@ class _Operation:
         at = np.array(before)
         at[self.entry] = value
         found = inverse_kinematics(
-            scene, arm.tool, target_pose=scene.pose(handle, relative_to=scene.root(handle), q=at) @ handle_from_tool,
-            joints=arm.joints, q=at, restarts=0, position_tolerance=_POSITION_TOLERANCE,
+            scene,
+            arm.tool,
+            target_pose=scene.pose(handle, relative_to=scene.root(handle), q=at) @ handle_from_tool,
+            joints=arm.joints,
+            q=at,
+            restarts=0,
+            position_tolerance=_POSITION_TOLERANCE,
             rotation_tolerance=_ROTATION_TOLERANCE,
-        )  # fmt: skip
+        )
         if found.status is not InverseKinematicsStatus.SOLVED:
             raise PieceFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)
         after = np.array(found.q)

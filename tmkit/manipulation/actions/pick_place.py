@@ -135,16 +135,28 @@ class ArmMotion:
     """
 
     def __init__(
-        self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None,
-        clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        manipulator: Manipulator,
+        *,
+        budget: MotionBudget,
+        rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None,
+        motion_planner: MotionPlanner | None = None,
+    ) -> None:
         self.manipulator = manipulator
         self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner)
 
     def pick(
-        self, scene: SceneGraph, q: Configuration, *, object: str, grasp: Grasp, seed: int, motion: HandMotion = _USUAL,
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        object: str,
+        grasp: Grasp,
+        seed: int,
+        motion: HandMotion = _USUAL,
         slip: CovarianceRows | None = None,
-    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
+    ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that pick an object with one grasp, one for each way to reach it, and failures in between.
 
         Args:
@@ -168,9 +180,17 @@ class ArmMotion:
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def place(
-        self, scene: SceneGraph, q: Configuration, *, object: str, support: str, pose: Pose, seed: int,
-        motion: HandMotion = _USUAL, slip: CovarianceRows | None = None,
-    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        object: str,
+        support: str,
+        pose: Pose,
+        seed: int,
+        motion: HandMotion = _USUAL,
+        slip: CovarianceRows | None = None,
+    ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place, and failures in between.
 
         Args:
@@ -199,9 +219,15 @@ class ArmMotion:
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def move(
-        self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int,
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        joints: Mapping[str, float],
+        name: str,
+        seed: int,
         constraints: tuple[PathConstraint, ...] = (),
-    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
+    ) -> Iterator[Refinement | MotionFailure]:
         """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
 
         Args:
@@ -236,13 +262,23 @@ class ArmMotion:
         yield Refinement((segment,), scene, path[-1], f"to {name}")
 
     def _pick_at(
-        self, before: Phase, free: Phase, near: NearPairs, q_before: Configuration, q: Configuration,
-        q_grasp: Configuration, motion: HandMotion, *, object: str, grasp: Grasp, slip: CovarianceRows | None,
-    ) -> _Way:  # fmt: skip
+        self,
+        before: Phase,
+        free: Phase,
+        near: NearPairs,
+        q_before: Configuration,
+        q: Configuration,
+        q_grasp: Configuration,
+        motion: HandMotion,
+        *,
+        object: str,
+        grasp: Grasp,
+        slip: CovarianceRows | None,
+    ) -> _Way:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         away = pieces.back(
             before, q_grasp, what="approach", length=motion.approach, share=motion.share, is_checked=False
-        )  # fmt: skip
+        )
 
         def completed() -> Callable[[Configuration], Refinement]:
             q_held = scene.configuration(arm.gripper_values(grasp.width), base=q_grasp)
@@ -284,9 +320,16 @@ class ArmMotion:
         return _Way(free, q, away[-1], "transit", completed)
 
     def _place_at(
-        self, held: Phase, carried: Phase, near: NearPairs, q: Configuration, q_place: Configuration,
-        motion: HandMotion, *, reparenting: Reparenting,
-    ) -> _Way:  # fmt: skip
+        self,
+        held: Phase,
+        carried: Phase,
+        near: NearPairs,
+        q: Configuration,
+        q_place: Configuration,
+        motion: HandMotion,
+        *,
+        reparenting: Reparenting,
+    ) -> _Way:
         pieces, object = self.pieces, reparenting.frame
         lift, out = self._off(motion, held.scene, q_place, reparenting)
         raised = pieces.shift(held, q_place, lift, what="lowering", share=motion.share, is_checked=False)
@@ -300,7 +343,7 @@ class ArmMotion:
             self.require_hold(held, raised, object=object, what="lowering")
             away = pieces.back(
                 released, q_open, what="retreat", length=motion.approach, share=motion.share, is_checked=False
-            )  # fmt: skip
+            )
             pieces.require_checked(held, raised, what="lowering")
             pieces.require_checked(released, away, what="retreat")
             segments = []
@@ -327,9 +370,13 @@ class ArmMotion:
         return _Way(carried, q, raised[-1] if entering is None else entering[1][-1], "transfer", completed)
 
     def _along_ways(
-        self, contacts: Iterator[Configuration | MotionFailure],
-        way_to: Callable[[Configuration, HandMotion], _Way], motion: HandMotion, *, seed: int,
-    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
+        self,
+        contacts: Iterator[Configuration | MotionFailure],
+        way_to: Callable[[Configuration, HandMotion], _Way],
+        motion: HandMotion,
+        *,
+        seed: int,
+    ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
 
         Where the arm cannot follow a straight way to its end, a part of it will do, once all else was tried.
@@ -382,7 +429,7 @@ class ArmMotion:
 
     def released(
         self, held: Phase, q: Configuration, object: str, opening: float | None = None, *, by: float | None = None
-    ) -> Configuration:  # fmt: skip
+    ) -> Configuration:
         """Return a configuration with the fingers apart; by a little only where the object has no room for more.
 
         Args:
@@ -421,9 +468,16 @@ class ArmMotion:
         return np.array([0.0, 0.0, self.pieces.budget.lift if motion.lift is None else motion.lift]), None
 
     def _departure(
-        self, scene: SceneGraph, near: NearPairs, q: Configuration, object: str, motion: HandMotion,
-        out: NDArray[np.float64] | None, *, what: str,
-    ) -> tuple[Phase, Configuration] | None:  # fmt: skip
+        self,
+        scene: SceneGraph,
+        near: NearPairs,
+        q: Configuration,
+        object: str,
+        motion: HandMotion,
+        out: NDArray[np.float64] | None,
+        *,
+        what: str,
+    ) -> tuple[Phase, Configuration] | None:
         """Return the straight path backwards, or ``out`` (3,), with an object, with the phase in which it is free."""
         if motion.departure <= 0.0 and out is None:
             return None
@@ -431,9 +485,7 @@ class ArmMotion:
         if out is not None:
             path = self.pieces.shift(phase, q, out, what=what, share=motion.share, is_checked=False)
         else:
-            path = self.pieces.back(
-                phase, q, what=what, length=motion.departure, share=motion.share, is_checked=False
-            )  # fmt: skip
+            path = self.pieces.back(phase, q, what=what, length=motion.departure, share=motion.share, is_checked=False)
         self.require_hold(phase, path, object=object, what=what)
         return (phase, path) if len(path) > 1 else None
 
@@ -454,9 +506,16 @@ class ArmMotion:
             raise PieceFailedError(what, fault, kind=FailureKind.GRIP, q=path[0])
 
     def segment(
-        self, kind: SegmentKind, path: Configuration, *, q: Configuration, held: str | None, phase: Phase,
-        change: Reparenting | None = None, mechanism: str | None = None,
-    ) -> Segment:  # fmt: skip
+        self,
+        kind: SegmentKind,
+        path: Configuration,
+        *,
+        q: Configuration,
+        held: str | None,
+        phase: Phase,
+        change: Reparenting | None = None,
+        mechanism: str | None = None,
+    ) -> Segment:
         """Return a segment of this arm.
 
         Args:
@@ -476,9 +535,13 @@ class ArmMotion:
 
 
 def arm_motions(
-    manipulators: Sequence[Manipulator], *, budget: MotionBudget, rules: CollisionRules | None = None,
-    clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
-) -> dict[str, ArmMotion]:  # fmt: skip
+    manipulators: Sequence[Manipulator],
+    *,
+    budget: MotionBudget,
+    rules: CollisionRules | None = None,
+    clock: PhaseClock | None = None,
+    motion_planner: MotionPlanner | None = None,
+) -> dict[str, ArmMotion]:
     """Return the motions of several arms, by name and in their order; by default with rules for any start."""
     rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
     return {

@@ -127,9 +127,14 @@ class MotionPieces:
     """Finds the pieces of one arm's motions; by default with the rules that hold wherever a plan starts."""
 
     def __init__(
-        self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None,
-        clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        manipulator: Manipulator,
+        *,
+        budget: MotionBudget,
+        rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None,
+        motion_planner: MotionPlanner | None = None,
+    ) -> None:
         self.manipulator = manipulator
         self.motion_planner: MotionPlanner = RrtConnect() if motion_planner is None else motion_planner
         self.clock = clock if clock is not None else PhaseClock()
@@ -162,9 +167,14 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def phase(
-        self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None,
+        self,
+        scene: SceneGraph,
+        near: NearPairs,
+        *,
+        touched: str | None = None,
+        support: str | None = None,
         constraints: Iterable[PathConstraint] = (),
-    ) -> Phase:  # fmt: skip
+    ) -> Phase:
         """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
 
         Args:
@@ -187,9 +197,15 @@ class MotionPieces:
         arm = self.manipulator
         with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
-                phase.scene, arm.tool, target_pose=root_from_tool, joints=arm.joints, q=q,
-                count=self.budget.inverse_kinematics_solutions, world=phase.world, seed=seed,
-            )  # fmt: skip
+                phase.scene,
+                arm.tool,
+                target_pose=root_from_tool,
+                joints=arm.joints,
+                q=q,
+                count=self.budget.inverse_kinematics_solutions,
+                world=phase.world,
+                seed=seed,
+            )
         if found.status is InverseKinematicsStatus.SOLVED:
             with self.clock.phase(PlanningPhase.COLLISION):
                 faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
@@ -220,9 +236,15 @@ class MotionPieces:
         return found.q
 
     def back(
-        self, phase: Phase, start: Configuration, *, what: str, length: float | None = None, share: float = 1.0,
+        self,
+        phase: Phase,
+        start: Configuration,
+        *,
+        what: str,
+        length: float | None = None,
+        share: float = 1.0,
         is_checked: bool = True,
-    ) -> Configuration:  # fmt: skip
+    ) -> Configuration:
         """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
 
         Args:
@@ -235,9 +257,15 @@ class MotionPieces:
         return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), what, share, is_checked)
 
     def shift(
-        self, phase: Phase, start: Configuration, by: ArrayLike, *, what: str, share: float = 1.0,
+        self,
+        phase: Phase,
+        start: Configuration,
+        by: ArrayLike,
+        *,
+        what: str,
+        share: float = 1.0,
         is_checked: bool = True,
-    ) -> Configuration:  # fmt: skip
+    ) -> Configuration:
         """Return the straight path (k, n_joints) by which the tool moves without turning.
 
         Args:
@@ -364,16 +392,28 @@ class MotionPieces:
 
     @timed(PlanningPhase.PATH_SEARCH)
     def _path(
-        self, phase: Phase, world: CollisionWorld, start: Configuration, goals: Configuration, *, seed: int,
+        self,
+        phase: Phase,
+        world: CollisionWorld,
+        start: Configuration,
+        goals: Configuration,
+        *,
+        seed: int,
         max_iterations: int | None = None,
-    ) -> PathResult:  # fmt: skip
+    ) -> PathResult:
         """Search for a path in a world, within the budget's iterations or fewer."""
         limit = self.budget.path_iterations
         query = PathQuery(
-            world, self.manipulator.joints, start, goals, seed=seed,
+            world,
+            self.manipulator.joints,
+            start,
+            goals,
+            seed=seed,
             max_iterations=limit if max_iterations is None else min(max_iterations, limit),
-            resolution=PLANNING_RESOLUTION, check=phase.check(self.manipulator.tool), constraints=phase.constraints,
-        )  # fmt: skip
+            resolution=PLANNING_RESOLUTION,
+            check=phase.check(self.manipulator.tool),
+            constraints=phase.constraints,
+        )
         return search_verified(self.motion_planner, query)
 
     @timed(PlanningPhase.COLLISION)
@@ -400,9 +440,14 @@ class MotionPieces:
     ) -> Configuration:
         arm = self.manipulator
         line = straight_line(
-            phase.scene, arm.tool, start=start, target_pose=target, joints=arm.joints, world=phase.world,
+            phase.scene,
+            arm.tool,
+            start=start,
+            target_pose=target,
+            joints=arm.joints,
+            world=phase.world,
             resolution=PLANNING_RESOLUTION,
-        )  # fmt: skip
+        )
         is_enough = line.status is StraightLineStatus.SOLVED
         if share < 1.0 and not is_enough and len(line.path):
             first = self._tool(phase, start)

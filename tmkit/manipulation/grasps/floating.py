@@ -82,9 +82,14 @@ class FloatingBody:
     """
 
     def __init__(
-        self, bodies: SceneGraph, body: SceneGraph, *, root: str, fixed: Mapping[str, float] | None = None,
+        self,
+        bodies: SceneGraph,
+        body: SceneGraph,
+        *,
+        root: str,
+        fixed: Mapping[str, float] | None = None,
         margin: float = PLANNING_MARGIN,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.scene = with_floating_joints(bodies, root=root).mount(body, FLOATING_JOINTS[-1])
         moving = {*self.scene.subtree(FLOATING_JOINTS[-1])}
         pairs = CollisionWorld(self.scene).pairs

@@ -144,9 +144,13 @@ class Load:
         if self.manipulator.gripper_kind != "suction":
             return self._pinched(math.hypot(force[0], force[2]), abs(float(moment[1])))
         return vacuum_overload(
-            force, moment, axis=np.array([0.0, 0.0, 1.0]), vacuum=self.manipulator.grip_force, friction=self.friction,
+            force,
+            moment,
+            axis=np.array([0.0, 0.0, 1.0]),
+            vacuum=self.manipulator.grip_force,
+            friction=self.friction,
             radius=self.rim,
-        )  # fmt: skip
+        )
 
     def largest_share(self) -> float:
         """Return a share that the load does not exceed, whichever way the hand is turned."""

@@ -74,9 +74,14 @@ class SuctionPoint:
 
 
 def antipodal_pairs(
-    shape: Shape, *, centre: Vectors, widths: tuple[float, float], rng: np.random.Generator,
-    friction: float = FRICTION, depth: float = math.inf,
-) -> list[ContactPair]:  # fmt: skip
+    shape: Shape,
+    *,
+    centre: Vectors,
+    widths: tuple[float, float],
+    rng: np.random.Generator,
+    friction: float = FRICTION,
+    depth: float = math.inf,
+) -> list[ContactPair]:
     """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first.
 
     Those come last that lie deeper in the mesh's hull than fingers of a ``depth`` in metres reach, from every side.

@@ -293,9 +293,13 @@ def _pinches(
 
 
 def _usable(
-    hand: _Hand, solids: Sequence[AttachedShape], pairs: list[ContactPair], made: list[tuple[ContactPair, Grasp]], *,
+    hand: _Hand,
+    solids: Sequence[AttachedShape],
+    pairs: list[ContactPair],
+    made: list[tuple[ContactPair, Grasp]],
+    *,
     limit: int,
-) -> tuple[list[Grasp], set[int]]:  # fmt: skip
+) -> tuple[list[Grasp], set[int]]:
     """Return the feasible grasps of distinct contact pairs, and the ids of all pairs that have some."""
     feasible = set(hand.feasible(solids, [grasp for _, grasp in made]))
     usable = {id(pair) for pair, grasp in made if grasp in feasible}

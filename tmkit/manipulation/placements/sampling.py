@@ -124,9 +124,15 @@ class Placement:
 
 
 def placements_in_region(
-    scene: SceneGraph, object: str, region: str | SupportSurface, *, q: ArrayLike | None, rng: np.random.Generator,
-    manipulator: Manipulator | None = None, settings: PlacementSettings | None = None,
-) -> Iterator[Placement]:  # fmt: skip
+    scene: SceneGraph,
+    object: str,
+    region: str | SupportSurface,
+    *,
+    q: ArrayLike | None,
+    rng: np.random.Generator,
+    manipulator: Manipulator | None = None,
+    settings: PlacementSettings | None = None,
+) -> Iterator[Placement]:
     """Yield places for an object in a region, packing it beside what is there.
 
     Args:
@@ -147,9 +153,15 @@ def placements_in_region(
 
 
 def placements_on_surface(
-    scene: SceneGraph, object: str, support: str, *, q: ArrayLike | None, rng: np.random.Generator,
-    manipulator: Manipulator | None = None, settings: PlacementSettings | None = None,
-) -> Iterator[Placement]:  # fmt: skip
+    scene: SceneGraph,
+    object: str,
+    support: str,
+    *,
+    q: ArrayLike | None,
+    rng: np.random.Generator,
+    manipulator: Manipulator | None = None,
+    settings: PlacementSettings | None = None,
+) -> Iterator[Placement]:
     """Yield places for an object on the level tops of a frame, near to where it is first; see the function above.
 
     Args:
@@ -172,9 +184,14 @@ def placements_on_surface(
 
 
 def _placements(
-    scene: SceneGraph, object: str, surfaces: Sequence[SupportSurface], q: ArrayLike | None, rng: np.random.Generator,
-    manipulator: Manipulator | None, settings: PlacementSettings,
-) -> Iterator[Placement]:  # fmt: skip
+    scene: SceneGraph,
+    object: str,
+    surfaces: Sequence[SupportSurface],
+    q: ArrayLike | None,
+    rng: np.random.Generator,
+    manipulator: Manipulator | None,
+    settings: PlacementSettings,
+) -> Iterator[Placement]:
     solids = collision_solids(scene, object, q)
     for may_overhang in (False, True):
         rows = []
@@ -214,9 +231,12 @@ def _rims(surfaces: Sequence[SupportSurface]) -> Iterator[tuple[SupportSurface, 
 
 
 def _on_one(
-    surface: SupportSurface, postures: Sequence[Posture], origin: NDArray[np.float64], rng: np.random.Generator,
+    surface: SupportSurface,
+    postures: Sequence[Posture],
+    origin: NDArray[np.float64],
+    rng: np.random.Generator,
     settings: PlacementSettings,
-) -> Iterator[Placement]:  # fmt: skip
+) -> Iterator[Placement]:
     """Yield the placements on one surface."""
     for where, found in _ranked_places(postures, origin, rng, settings):
         for posture, point in found:
@@ -307,9 +327,16 @@ def _random(
 
 
 def postures_on(
-    scene: SceneGraph, object: str, surface: SupportSurface, solids: tuple[AttachedShape, ...], q: ArrayLike | None,
-    manipulator: Manipulator | None, settings: PlacementSettings, *, parts: Sequence[ConvexPolygon],
-) -> Iterator[Posture]:  # fmt: skip
+    scene: SceneGraph,
+    object: str,
+    surface: SupportSurface,
+    solids: tuple[AttachedShape, ...],
+    q: ArrayLike | None,
+    manipulator: Manipulator | None,
+    settings: PlacementSettings,
+    *,
+    parts: Sequence[ConvexPolygon],
+) -> Iterator[Posture]:
     """Yield the stable orientations of an object on a surface, by quarter turns, the smallest rotation first.
 
     Where the surface has ``parts``, the object lies on these, over the middle of the surface.
@@ -398,9 +425,14 @@ def _rotation_now(scene: SceneGraph, object: str, surface: SupportSurface, q: Ar
 
 
 def _obstacles(
-    scene: SceneGraph, object: str, surface: SupportSurface, height: float, q: ArrayLike | None,
-    manipulator: Manipulator | None, spacing: float,
-) -> Iterator[ConvexPolygon]:  # fmt: skip
+    scene: SceneGraph,
+    object: str,
+    surface: SupportSurface,
+    height: float,
+    q: ArrayLike | None,
+    manipulator: Manipulator | None,
+    spacing: float,
+) -> Iterator[ConvexPolygon]:
     """Yield the outlines of what stands on or reaches over a surface, below ``height``, in the surface's x and y."""
     ignored = set(scene.subtree(object))
     if manipulator is not None:

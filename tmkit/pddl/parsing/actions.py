@@ -44,7 +44,7 @@ from tmkit.pddl.formulas import (
     Timing,
     When,
     simple_effects,
-)  # fmt: skip
+)
 from tmkit.pddl.model import Domain
 from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS, is_number
 from tmkit.pddl.parsing.source import UNDEFINED, Group, Source, Token, fresh, function_first, is_call, with_value
@@ -126,9 +126,10 @@ def with_durations_as_costs(domain: Domain) -> Domain:
     """Return a domain in which an action costs its duration: the time of all, one after the other."""
     actions = tuple(
         replace(action, effect=EffectAnd((action.effect, IncreaseCost(action.timing.duration))))
-        if action.timing is not None else action
+        if action.timing is not None
+        else action
         for action in domain.actions
-    )  # fmt: skip
+    )
     return replace(domain, actions=actions)
 
 

@@ -33,17 +33,48 @@ if TYPE_CHECKING:
 
 REQUIREMENTS = frozenset(
     {
-        ":action-costs", ":adl", ":conditional-effects", ":constraints", ":contingent", ":continuous-effects",
-        ":derived-predicates", ":disjunctive-preconditions", ":duration-inequalities", ":durative-actions", ":equality",
-        ":existential-preconditions", ":fluents", ":goal-utilities", ":hierarchy", ":mdp", ":negation",
-        ":negative-preconditions", ":non-deterministic", ":numeric-fluents", ":object-fluents", ":preferences",
-        ":probabilistic-effects", ":quantified-preconditions", ":rewards", ":strips", ":time",
-        ":timed-initial-literals", ":typing", ":universal-preconditions",
+        ":action-costs",
+        ":adl",
+        ":conditional-effects",
+        ":constraints",
+        ":contingent",
+        ":continuous-effects",
+        ":derived-predicates",
+        ":disjunctive-preconditions",
+        ":duration-inequalities",
+        ":durative-actions",
+        ":equality",
+        ":existential-preconditions",
+        ":fluents",
+        ":goal-utilities",
+        ":hierarchy",
+        ":mdp",
+        ":negation",
+        ":negative-preconditions",
+        ":non-deterministic",
+        ":numeric-fluents",
+        ":object-fluents",
+        ":preferences",
+        ":probabilistic-effects",
+        ":quantified-preconditions",
+        ":rewards",
+        ":strips",
+        ":time",
+        ":timed-initial-literals",
+        ":typing",
+        ":universal-preconditions",
     }
-)  # fmt: skip
+)
 DOMAIN_SECTIONS = (
-    ":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":durative-action", ":action",
-)  # fmt: skip
+    ":requirements",
+    ":types",
+    ":constants",
+    ":predicates",
+    ":functions",
+    ":derived",
+    ":durative-action",
+    ":action",
+)
 PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
 _UNSUPPORTED = {
     ":constraints": "trajectory constraints are not supported",
@@ -310,6 +341,12 @@ class _Frame:
         minimize = None if plain.metric is None else reader.metric(plain.metric)
         domain = plain.domain if plain.metric is None else reader.timed(plain.metric, plain.domain)
         return Problem(
-            name, domain, objects=objects, init=state, goal=reader.goal(plain.goal, domain.vocabulary_with(objects)),
-            metric=minimize or Metric.PLAN_LENGTH, values=values, source=self.source.name,
-        )  # fmt: skip
+            name,
+            domain,
+            objects=objects,
+            init=state,
+            goal=reader.goal(plain.goal, domain.vocabulary_with(objects)),
+            metric=minimize or Metric.PLAN_LENGTH,
+            values=values,
+            source=self.source.name,
+        )

@@ -24,11 +24,16 @@ from tmkit.relations.violations import SemanticError, refusal
 
 _REFERENCE_FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 _MONOGRAMS = {
-    "Position": "p_{ref_body}{ref_point}{body}{point}_{coord}", "Orientation": "R_{ref_ori}{ori}",
-    "Pose": "X_{ref_ori}{ori}", "LinearVelocity": "v_{ref_body}{body}{point}_{coord}",
-    "AngularVelocity": "w_{ref_body}{body}_{coord}", "Twist": "V_{ref_body}{body}{point}_{coord}",
-    "Force": "f_{body}_{coord}", "Torque": "t_{body}{point}_{coord}", "Wrench": "F_{body}{point}_{coord}",
-}  # fmt: skip
+    "Position": "p_{ref_body}{ref_point}{body}{point}_{coord}",
+    "Orientation": "R_{ref_ori}{ori}",
+    "Pose": "X_{ref_ori}{ori}",
+    "LinearVelocity": "v_{ref_body}{body}{point}_{coord}",
+    "AngularVelocity": "w_{ref_body}{body}_{coord}",
+    "Twist": "V_{ref_body}{body}{point}_{coord}",
+    "Force": "f_{body}_{coord}",
+    "Torque": "t_{body}{point}_{coord}",
+    "Wrench": "F_{body}{point}_{coord}",
+}
 _Made = TypeVar("_Made")
 
 
@@ -58,9 +63,13 @@ def _matrix_of(pose: SemanticPose) -> Vector:
 
 
 def _read(
-    value: Any, coord: Coord, what: str, *, of: Mapping[str, Sequence[str]],
+    value: Any,
+    coord: Coord,
+    what: str,
+    *,
+    of: Mapping[str, Sequence[str]],
     number: Callable[[str, Any], ArrayLike] = lambda _, part: part,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the relation that an object holds: by its members ``of`` the relation, or else its own numbers."""
     relation_of(coord, what)
     names = of.get(coord.relation, ())

@@ -26,13 +26,18 @@ from tmkit.relations.violations import SemanticError, Violation, checks_are_on, 
 
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
 _LEAVES = {
-    "Pose": (("position", "orientation"), ("translation", "rotation")), "Twist": (("linear", "angular"),),
-    "Wrench": (("force", "torque"),), "Orientation": (_QUATERNION,),
-}  # fmt: skip
+    "Pose": (("position", "orientation"), ("translation", "rotation")),
+    "Twist": (("linear", "angular"),),
+    "Wrench": (("force", "torque"),),
+    "Orientation": (_QUATERNION,),
+}
 _INNER = {
-    "Pose": ("pose", "transform"), "Twist": ("twist", "velocity"), "Wrench": ("wrench",),
-    "Orientation": ("quaternion",), "Position": ("point", "vector"),
-}  # fmt: skip
+    "Pose": ("pose", "transform"),
+    "Twist": ("twist", "velocity"),
+    "Wrench": ("wrench",),
+    "Orientation": ("quaternion",),
+    "Position": ("point", "vector"),
+}
 _VELOCITY_STAMPED = "body_frame_id"
 
 

@@ -9,12 +9,26 @@ part first, a :class:`tmkit.Pose` a vector and a quaternion.
 from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantic.velocities_and_forces import (
-    SemanticAngularVelocity, SemanticForce, SemanticLinearVelocity, SemanticTorque, SemanticTwist, SemanticWrench,
+    SemanticAngularVelocity,
+    SemanticForce,
+    SemanticLinearVelocity,
+    SemanticTorque,
+    SemanticTwist,
+    SemanticWrench,
     differentiate,
-)  # fmt: skip
+)
 
 __all__ = [
-    "SemanticAngularVelocity", "SemanticForce", "SemanticLinearVelocity", "SemanticOrientation", "SemanticPose",
-    "SemanticPosition", "SemanticRelation", "SemanticTorque", "SemanticTwist", "SemanticWrench", "differentiate",
+    "SemanticAngularVelocity",
+    "SemanticForce",
+    "SemanticLinearVelocity",
+    "SemanticOrientation",
+    "SemanticPose",
+    "SemanticPosition",
+    "SemanticRelation",
+    "SemanticTorque",
+    "SemanticTwist",
+    "SemanticWrench",
+    "differentiate",
     "require_one",
-]  # fmt: skip
+]

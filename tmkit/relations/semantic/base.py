@@ -46,9 +46,12 @@ class SemanticRelation:
     _covariance: Any
 
     def __init__(
-        self, coord: Any, values: Representation | ArrayLike | Pose | GaussianPose, *,
+        self,
+        coord: Any,
+        values: Representation | ArrayLike | Pose | GaussianPose,
+        *,
         covariance: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Give numbers to coordinates.
 
         Args:

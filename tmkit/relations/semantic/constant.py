@@ -63,11 +63,17 @@ class SemanticPosition(_Constant):
         "inverse": (operator.neg, values.of_sum),
         "change_coordinate_frame": (values.turned, values.of_turned),
         **dict.fromkeys(
-            ("compose", "@", "change_point", "change_point_body", "change_reference_point",
-             "change_reference_point_body"),
+            (
+                "compose",
+                "@",
+                "change_point",
+                "change_point_body",
+                "change_reference_point",
+                "change_reference_point_body",
+            ),
             (operator.add, values.of_sum),
         ),
-    }  # fmt: skip
+    }
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the position of another point of the same body; ``by`` is its position relative to the old one.
@@ -107,14 +113,16 @@ class SemanticPosition(_Constant):
 
 
 _OF_FRAMES: dict[str, Operation] = {
-    "inverse": (values.inverse_in_axes, None), "inverse2": (values.inverse, values.of_inverse),
-    "compose": (values.after, values.of_after), "@": (values.after, values.of_after),
+    "inverse": (values.inverse_in_axes, None),
+    "inverse2": (values.inverse, values.of_inverse),
+    "compose": (values.after, values.of_after),
+    "@": (values.after, values.of_after),
     "change_point": (values.moved, values.of_moved_frame),
     "change_reference_point": (values.moved, values.of_moved_reference),
     "change_orientation_frame": (values.product, values.of_turned_frame),
     "change_reference_orientation_frame": (lambda a, turn: values.product(turn, a), values.of_turned_reference),
     "change_coordinate_frame": (values.turned_pose, None),
-}  # fmt: skip
+}
 
 
 class _OfFrames(_Constant):
@@ -161,8 +169,10 @@ class SemanticOrientation(_OfFrames):
     coord: OrientationCoord
     coord_class = OrientationCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {
-        (3, 3): reps.RotationMatrix, (4,): reps.UnitQuaternion, (3,): reps.RotationVector,
-    }  # fmt: skip
+        (3, 3): reps.RotationMatrix,
+        (4,): reps.UnitQuaternion,
+        (3,): reps.RotationVector,
+    }
 
     @classmethod
     def _value_of(cls, representation: Any) -> Value:

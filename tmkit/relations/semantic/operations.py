@@ -39,9 +39,8 @@ form_of: Callable[[Any, Any, int | None, bool], Form] = functools.lru_cache(maxs
 
 
 def _plan(
-    made: type[Any], operation: str, is_checked: bool, x: Form, y: Form | None = None,
-    z: Form | None = None,
-) -> tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]:  # fmt: skip
+    made: type[Any], operation: str, is_checked: bool, x: Form, y: Form | None = None, z: Form | None = None
+) -> tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]:
     """Return the form of a result, the arithmetic of an operation, and its Jacobians, or raise SemanticError."""
     forms = [form for form in (x, y, z) if form is not None]
     coords = [form.coord for form in forms]
@@ -103,16 +102,19 @@ def _rule(rule: Callable[..., Any], **settings: bool) -> Callable[..., tuple[Any
 
 
 _RULES: dict[str, Callable[..., tuple[Any, bool]]] = {  # coordinates, and whether the operands change places
-    "compose": _composed, "@": functools.partial(_composed, is_settled=True),
-    "inverse": _rule(rules.inverse, is_matrix=False), "inverse2": _rule(rules.inverse2),
-    "change_point": _rule(rules.change_point), "change_point_body": _rule(rules.change_point, keeps_body=False),
+    "compose": _composed,
+    "@": functools.partial(_composed, is_settled=True),
+    "inverse": _rule(rules.inverse, is_matrix=False),
+    "inverse2": _rule(rules.inverse2),
+    "change_point": _rule(rules.change_point),
+    "change_point_body": _rule(rules.change_point, keeps_body=False),
     "change_reference_point": _rule(rules.change_ref_point),
     "change_reference_point_body": _rule(rules.change_ref_point, keeps_body=False),
     "change_orientation_frame": _rule(rules.change_ori),
     "change_reference_orientation_frame": _rule(rules.change_ref_ori),
     "change_coordinate_frame": _rule(rules.change_coord, is_matrix=False),
     "change_reference_body": _rule(rules.change_ref_body),
-}  # fmt: skip
+}
 OPERANDS = {
     name: "Orientation" if name.endswith("frame") else "Position" for name in _RULES if name.startswith("change_")
 }

@@ -17,10 +17,11 @@ from tmkit.relations.violations import checks_are_on, refusal
 from tmkit.spatial import Pose, exp_each, log_each, right_jacobian
 
 _SHARED: dict[str, Operation] = {
-    "compose": (operator.add, values.of_sum), "inverse": (operator.neg, values.of_sum),
+    "compose": (operator.add, values.of_sum),
+    "inverse": (operator.neg, values.of_sum),
     "change_coordinate_frame": (values.turned, values.of_turned),
     "change_reference_body": (operator.add, values.of_sum),
-}  # fmt: skip
+}
 _Part = TypeVar("_Part", bound=SemanticRelation)
 _TWIST: Operation = values.twist_at, values.of_twist_at
 
@@ -243,8 +244,9 @@ class SemanticWrench(_Six):
     coord_class = sem.WrenchCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.WrenchVector}
     operations: ClassVar[dict[str, Operation]] = {
-        **_SHARED, "change_point": (values.wrench_about, values.of_wrench_about),
-    }  # fmt: skip
+        **_SHARED,
+        "change_point": (values.wrench_about, values.of_wrench_about),
+    }
 
     @property
     def force(self) -> SemanticForce:

@@ -52,15 +52,26 @@ def _cause(log: FailureLog, records: Sequence[FailureRecord], manipulator: Manip
     bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
     examples = tuple(
         FailureExample(
-            r.scene, r.q if r.failure.q is None else r.failure.q, r.object, r.failure.pairs,
-            bodies_in_the_way(r.failure.pairs, r.scene, moved=moved, object=r.object), manipulator, r.choice,
+            r.scene,
+            r.q if r.failure.q is None else r.failure.q,
+            r.object,
+            r.failure.pairs,
+            bodies_in_the_way(r.failure.pairs, r.scene, moved=moved, object=r.object),
+            manipulator,
+            r.choice,
         )
         for r in records
-    )  # fmt: skip
+    )
     return FailureCause(
-        failure.phase, failure.cause, failure.kind, log.counts[key], _summary(failure) if bodies else failure.cause,
-        log.excesses.get(key, 0.0), bodies, examples,
-    )  # fmt: skip
+        failure.phase,
+        failure.cause,
+        failure.kind,
+        log.counts[key],
+        _summary(failure) if bodies else failure.cause,
+        log.excesses.get(key, 0.0),
+        bodies,
+        examples,
+    )
 
 
 def _summary(failure: MotionFailure) -> str:
@@ -79,10 +90,13 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
         kinds[cause.kind] += cause.count
     excess = min(cause.excess for cause in causes)
     return ActionDiagnosis(
-        action, sum(kinds.values()), tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
+        action,
+        sum(kinds.values()),
+        tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
         tuple(sorted(causes, key=lambda cause: (-cause.count, cause.phase, cause.cause))),
-        added_up(body for cause in causes for body in cause.in_the_way), excess,
-    )  # fmt: skip
+        added_up(body for cause in causes for body in cause.in_the_way),
+        excess,
+    )
 
 
 def bodies_in_the_way(

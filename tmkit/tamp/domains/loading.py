@@ -72,9 +72,12 @@ class PythonDomain:
 
 
 def load_planning_domain(
-    domain: str | Path | PythonDomain, *, manipulator: Manipulator | Sequence[Manipulator],
-    semantics: str | Path | None = None, pddl: str | None = None,
-) -> PlanningDomain:  # fmt: skip
+    domain: str | Path | PythonDomain,
+    *,
+    manipulator: Manipulator | Sequence[Manipulator],
+    semantics: str | Path | None = None,
+    pddl: str | None = None,
+) -> PlanningDomain:
     """Load a domain.
 
     Args:
@@ -192,8 +195,9 @@ def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
     raise MissingFileError(
         f"{pddl_path}: there is no {_SEMANTICS} beside it, which relates its predicates to a scene; name "
         "a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
-        path=str(path), nearest=None,
-    )  # fmt: skip
+        path=str(path),
+        nearest=None,
+    )
 
 
 def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:

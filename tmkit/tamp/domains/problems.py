@@ -21,9 +21,15 @@ from tmkit.tamp.domains.semantics import pddl_name
 
 
 def derive_problem(
-    scene: SceneGraph, domain: PlanningDomain, *, q: Configuration | None = None, goal: str | Formula | None = None,
-    problem: str | Path | None = None, metric: Metric | None = None, values: Mapping[Fact, float] | None = None,
-) -> Problem:  # fmt: skip
+    scene: SceneGraph,
+    domain: PlanningDomain,
+    *,
+    q: Configuration | None = None,
+    goal: str | Formula | None = None,
+    problem: str | Path | None = None,
+    metric: Metric | None = None,
+    values: Mapping[Fact, float] | None = None,
+) -> Problem:
     """Return the task whose objects and initial facts are derived from the scene.
 
     Args:

@@ -142,9 +142,8 @@ def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
 
 
 def _enclosing(
-    scene: SceneGraph, q: ArrayLike, ball: _Ball, *, place: Pose, bounds: _Bounds,
-    start: NDArray[np.float64],
-) -> list[str] | None:  # fmt: skip
+    scene: SceneGraph, q: ArrayLike, ball: _Ball, *, place: Pose, bounds: _Bounds, start: NDArray[np.float64]
+) -> list[str] | None:
     """Return what encloses a box at a place against a ball, most often met first; None where nothing is proved."""
     side = _CELL * ball.radius
     small = ball.radius - _HALF_DIAGONAL * side

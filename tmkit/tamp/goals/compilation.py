@@ -257,9 +257,13 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
 
 
 def extended_domain(
-    domain: PlanningDomain, goals: Sequence[ContinuousGoal], scene: SceneGraph, *, q: Configuration,
+    domain: PlanningDomain,
+    goals: Sequence[ContinuousGoal],
+    scene: SceneGraph,
+    *,
+    q: Configuration,
     manipulators: Sequence[Manipulator],
-) -> PlanningDomain:  # fmt: skip
+) -> PlanningDomain:
     """Return a domain extended by goals about objects; the domain itself where there are none.
 
     Raises:
@@ -281,9 +285,15 @@ def extended_domain(
     if not found:
         return domain
     return GoalDomain(
-        domain.name, _with_words(domain.domain, found), domain.pddl, domain.digest, domain.semantics,
-        domain.semantics_name, domain.stored_predicates, tuple(found),
-    )  # fmt: skip
+        domain.name,
+        _with_words(domain.domain, found),
+        domain.pddl,
+        domain.digest,
+        domain.semantics,
+        domain.semantics_name,
+        domain.stored_predicates,
+        tuple(found),
+    )
 
 
 def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:

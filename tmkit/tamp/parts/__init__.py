@@ -9,8 +9,11 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.tamp.parts.access import (
-        Access as Access, ContainerWithLid as ContainerWithLid, Door as Door, Drawer as Drawer,
-    )  # fmt: skip
+        Access as Access,
+        ContainerWithLid as ContainerWithLid,
+        Door as Door,
+        Drawer as Drawer,
+    )
     from tmkit.tamp.parts.arms import TwoArms as TwoArms
     from tmkit.tamp.parts.cells import Cells as Cells
     from tmkit.tamp.parts.composition import DomainPart as DomainPart, compose_domain as compose_domain
@@ -19,7 +22,11 @@ if TYPE_CHECKING:
     from tmkit.tamp.parts.regions import Region as Region, Regions as Regions
     from tmkit.tamp.parts.standing import Slots as Slots, Stacking as Stacking
     from tmkit.tamp.parts.treatments import (
-        Cooking as Cooking, Home as Home, Orientation as Orientation, Treatment as Treatment, Washing as Washing,
-    )  # fmt: skip
+        Cooking as Cooking,
+        Home as Home,
+        Orientation as Orientation,
+        Treatment as Treatment,
+        Washing as Washing,
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -83,9 +83,10 @@ class MergedFragments:
                 for group in groups:
                     self._add(_Piece(source, group))
         self.armed = {
-            name for name, pieces in {**self.actions, **{k: [v] for k, v in self.predicates.items()}}.items()
+            name
+            for name, pieces in {**self.actions, **{k: [v] for k, v in self.predicates.items()}}.items()
             if any(_ARM in _texts(piece.group) for piece in pieces)
-        }  # fmt: skip
+        }
         self.own_predicates = {self._renamed(name): name for name in self.predicates}
         self.own_actions = {self._renamed(name): name for name in self.actions}
         self.kept: tuple[str, ...] = ()  # predicates of methods that do not take a configuration

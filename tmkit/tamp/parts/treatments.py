@@ -87,9 +87,14 @@ class Orientation(Regions):
         """Yield places at which an object is upside down."""
         is_region = "region" in context.scene.classes(region)
         found = (placements_in_region if is_region else placements_on_surface)(
-            context.scene, object, region, q=context.q, rng=context.rng, manipulator=arm,
+            context.scene,
+            object,
+            region,
+            q=context.q,
+            rng=context.rng,
+            manipulator=arm,
             settings=PlacementSettings(is_packed=is_region, any_face=True),
-        )  # fmt: skip
+        )
         down = (p for p in found if _points_up(context.scene, p.support, p.support_from_object, region) <= -_UP)
         yield from self.resting(context, arm, object, region, down)
 

@@ -163,9 +163,13 @@ class ArmReach:
         return found
 
     def crowding(
-        self, table: HandTables, transfer: Transfer, place: Place, end: Pose,
+        self,
+        table: HandTables,
+        transfer: Transfer,
+        place: Place,
+        end: Pose,
         others: Sequence[tuple[Transfer, Sequence[Sample]]],
-    ) -> float:  # fmt: skip
+    ) -> float:
         """Return how much an object at a place (root_from_object) takes away from other transfers: 0 for nothing."""
         beside = self._beside(transfer, place, end)
         crowding = 0.0
@@ -192,9 +196,12 @@ class ArmReach:
             if place.support in still:
                 start = self.tree.root.scene
                 scene = still.add_frame(
-                    transfer.name, place.support, pose=place.pose, shapes=start.shapes(transfer.name),
+                    transfer.name,
+                    place.support,
+                    pose=place.pose,
+                    shapes=start.shapes(transfer.name),
                     classes=start.classes(transfer.name),
-                )  # fmt: skip
+                )
                 rules = arm.pieces.rules
                 world = rules.world(scene, rules.exemptions(scene), margin=PLANNING_MARGIN, source=source)
                 if not world.is_in_collision(_values_by_name(start, self.tree.root.q, scene)):
@@ -212,16 +219,28 @@ class ArmReach:
         return self._still
 
     def _reached(
-        self, table: HandTables, transfer: Transfer, option: int, pose: Pose, scene: SceneGraph,
-        world: CollisionWorld, q: Configuration,
-    ) -> Configuration | None:  # fmt: skip
+        self,
+        table: HandTables,
+        transfer: Transfer,
+        option: int,
+        pose: Pose,
+        scene: SceneGraph,
+        world: CollisionWorld,
+        q: Configuration,
+    ) -> Configuration | None:
         manipulator = self._arm(transfer).manipulator
         choice = table.options(transfer.name)[option]
         opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
         found = inverse_kinematics_solutions(
-            scene, manipulator.tool, target_pose=pose @ choice.grasp.object_from_tool, joints=manipulator.joints,
-            q=scene.configuration(dict(opened), base=q), count=1, world=world, seed=self.seed,
-        )  # fmt: skip
+            scene,
+            manipulator.tool,
+            target_pose=pose @ choice.grasp.object_from_tool,
+            joints=manipulator.joints,
+            q=scene.configuration(dict(opened), base=q),
+            count=1,
+            world=world,
+            seed=self.seed,
+        )
         return found.configurations[0] if found.status is InverseKinematicsStatus.SOLVED else None
 
     def _arm(self, transfer: Transfer) -> ArmMotion:

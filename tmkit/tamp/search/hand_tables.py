@@ -342,11 +342,16 @@ class HandTables:
                 roof.append(kind == "roof")
                 far.append(kind == "far")
         return _Table(
-            tuple(options), np.array(rotations).reshape(-1, 3, 3), np.array(offsets).reshape(-1, 3),
-            np.array(option, dtype=int), fingers,
-            np.array(finger, dtype=int), np.array(needed, dtype=bool), np.array(roof, dtype=bool),
+            tuple(options),
+            np.array(rotations).reshape(-1, 3, 3),
+            np.array(offsets).reshape(-1, 3),
+            np.array(option, dtype=int),
+            fingers,
+            np.array(finger, dtype=int),
+            np.array(needed, dtype=bool),
+            np.array(roof, dtype=bool),
             np.array(far, dtype=bool),
-        )  # fmt: skip
+        )
 
     def _shape(self, name: str) -> int:
         """Return a number that is the same for objects of the same shapes and grasps."""

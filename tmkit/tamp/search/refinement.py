@@ -126,10 +126,16 @@ class _Level:
 
 
 def refine_skeleton(
-    skeleton: Sequence[GroundAction], tree: VersionTree, *, budget: RefinementBudget, is_over: Callable[[], bool],
-    on_step: Callable[[int], None] = lambda _: None, bound: CostBound | None = None,
-    finish: Callable[[SceneVersion], PlanStep | None] | None = None, start: SceneVersion | None = None,
-) -> RefinementOutcome:  # fmt: skip
+    skeleton: Sequence[GroundAction],
+    tree: VersionTree,
+    *,
+    budget: RefinementBudget,
+    is_over: Callable[[], bool],
+    on_step: Callable[[int], None] = lambda _: None,
+    bound: CostBound | None = None,
+    finish: Callable[[SceneVersion], PlanStep | None] | None = None,
+    start: SceneVersion | None = None,
+) -> RefinementOutcome:
     """Find motions for all actions of a skeleton.
 
     Args:
@@ -147,10 +153,16 @@ def refine_skeleton(
 
 class _Descent:
     def __init__(
-        self, skeleton: tuple[GroundAction, ...], tree: VersionTree, budget: RefinementBudget,
-        is_over: Callable[[], bool], on_step: Callable[[int], None], bound: CostBound | None,
-        finish: Callable[[SceneVersion], PlanStep | None] | None, start: SceneVersion | None,
-    ) -> None:  # fmt: skip
+        self,
+        skeleton: tuple[GroundAction, ...],
+        tree: VersionTree,
+        budget: RefinementBudget,
+        is_over: Callable[[], bool],
+        on_step: Callable[[int], None],
+        bound: CostBound | None,
+        finish: Callable[[SceneVersion], PlanStep | None] | None,
+        start: SceneVersion | None,
+    ) -> None:
         self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
         self.bound, self.finish = bound, finish
         self.last_step: PlanStep | None = None

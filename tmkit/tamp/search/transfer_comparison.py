@@ -255,9 +255,12 @@ class TransferComparison:
             return self.reach.is_reachable(node, self.table(transfer.arm), transfer, option, ends, draw=draw)
 
     def crowding(
-        self, node: SearchNode, transfer: Transfer, places: Sequence[Place],
+        self,
+        node: SearchNode,
+        transfer: Transfer,
+        places: Sequence[Place],
         helpful: Sequence[tuple[Transfer, Analysis]],
-    ) -> list[float]:  # fmt: skip
+    ) -> list[float]:
         """Return for each place how much an object there takes away from the other transfers that help."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             others = [

@@ -127,9 +127,15 @@ def inside_half_spaces(
 
 
 def inside_slabs(
-    mean: ArrayLike, covariance: ArrayLike, *, directions: ArrayLike, lower: ArrayLike, upper: ArrayLike, seed: int = 0,
+    mean: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    directions: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    seed: int = 0,
     count: int = DEFAULT_SAMPLES,
-) -> Probability:  # fmt: skip
+) -> Probability:
     """Return the probability that ``lower <= directions @ x <= upper`` in every row.
 
     Slabs whose numbers are independent of all others give factors, pairs that are correlated a quadrature; three and
@@ -306,9 +312,13 @@ def clearance_at_least(distance: float, variance: float, *, margin: float = 0.0)
 
 
 def sampled_probability(
-    mean: ArrayLike, covariance: ArrayLike, holds: Callable[[Vector], NDArray[np.bool_]], *, seed: int,
+    mean: ArrayLike,
+    covariance: ArrayLike,
+    holds: Callable[[Vector], NDArray[np.bool_]],
+    *,
+    seed: int,
     count: int = DEFAULT_SAMPLES,
-) -> Probability:  # fmt: skip
+) -> Probability:
     """Return the share of samples of a Gaussian for which something holds.
 
     Args:
@@ -354,9 +364,14 @@ def _checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, V
 
 
 def inside_ellipsoid(
-    mean: ArrayLike, covariance: ArrayLike, *, centre: ArrayLike, axes: ArrayLike, seed: int = 0,
+    mean: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    centre: ArrayLike,
+    axes: ArrayLike,
+    seed: int = 0,
     count: int = DEFAULT_SAMPLES,
-) -> Probability:  # fmt: skip
+) -> Probability:
     """Return the probability that a Gaussian point lies in an ellipse or ellipsoid.
 
     Args:

@@ -41,9 +41,13 @@ _EXACT_TURN = 1e-16  # rad^2 of a turn that counts as none
 
 
 def point_distribution(
-    scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: Configuration | None = None,
+    scene: SceneGraph,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    q: Configuration | None = None,
     point: ArrayLike = (0.0, 0.0, 0.0),
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean (3,) and covariance (3, 3) of a point of one frame in another, to first order.
 
     Args:
@@ -63,9 +67,15 @@ def point_distribution(
 
 
 def point_inside(
-    scene: SceneGraph, frame: str, *, relative_to: str | None = None, lower: ArrayLike, upper: ArrayLike,
-    q: Configuration | None = None, point: ArrayLike = (0.0, 0.0, 0.0),
-) -> Probability:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    q: Configuration | None = None,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> Probability:
     """Return the probability that a point of one frame lies in a box along the axes of another.
 
     Args:
@@ -102,9 +112,16 @@ def stands_on(scene: SceneGraph, object: str, support: str, *, q: Configuration 
 
 
 def footprint_inside(
-    scene: SceneGraph, object: str, *, relative_to: str | None = None, lower: ArrayLike, upper: ArrayLike,
-    q: Configuration | None = None, seed: int = 0, count: int = _SAMPLES,
-) -> Probability:  # fmt: skip
+    scene: SceneGraph,
+    object: str,
+    *,
+    relative_to: str | None = None,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    q: Configuration | None = None,
+    seed: int = 0,
+    count: int = _SAMPLES,
+) -> Probability:
     """Return the probability that the whole of an object lies above a rectangle along the axes of a frame.
 
     When the object's turn is exact the rectangle shrinks by the object's extent, which leaves a closed form or a
@@ -149,9 +166,15 @@ def _points(poses: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[n
 
 
 def near_expected(
-    scene: SceneGraph, frame: str, *, relative_to: str | None = None, directions: ArrayLike, tolerances: ArrayLike,
-    q: Configuration | None = None, seed: int = 0,
-) -> Probability:  # fmt: skip
+    scene: SceneGraph,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    directions: ArrayLike,
+    tolerances: ArrayLike,
+    q: Configuration | None = None,
+    seed: int = 0,
+) -> Probability:
     """Return the probability that a pose is as expected within tolerances: that a hand finds what it reaches for.
 
     Args:
@@ -171,9 +194,14 @@ def near_expected(
 
 
 def turned_within(
-    scene: SceneGraph, frame: str, *, relative_to: str | None = None, limit: float, axis: ArrayLike | None = None,
+    scene: SceneGraph,
+    frame: str,
+    *,
+    relative_to: str | None = None,
+    limit: float,
+    axis: ArrayLike | None = None,
     q: Configuration | None = None,
-) -> Probability:  # fmt: skip
+) -> Probability:
     """Return the probability that a frame is turned by at most ``limit`` from where it is expected.
 
     Args:
@@ -215,9 +243,15 @@ def clears_at(
 
 
 def clears_along(
-    scene: SceneGraph, world: CollisionWorld, path: NDArray[np.float64], *, pairs: Sequence[tuple[str, str]],
-    margin: float = 0.0, seed: int = 0, count: int = _SAMPLES,
-) -> Probability:  # fmt: skip
+    scene: SceneGraph,
+    world: CollisionWorld,
+    path: NDArray[np.float64],
+    *,
+    pairs: Sequence[tuple[str, str]],
+    margin: float = 0.0,
+    seed: int = 0,
+    count: int = _SAMPLES,
+) -> Probability:
     """Return the probability that pairs of frames keep a margin along a path: at all of its configurations.
 
     Each distance is linear in the noise sources, so one sample of the sources is one world for the whole path: a
@@ -246,9 +280,12 @@ def clears_along(
         return Probability(float(np.all(distances >= margin)))
     size = maps.shape[1]
     return sampled_probability(
-        np.zeros(size), np.eye(size), lambda w: np.asarray((distances + product(w, maps.T) >= margin).all(axis=1)),
-        seed=seed, count=count,
-    )  # fmt: skip
+        np.zeros(size),
+        np.eye(size),
+        lambda w: np.asarray((distances + product(w, maps.T) >= margin).all(axis=1)),
+        seed=seed,
+        count=count,
+    )
 
 
 def _distance_and_maps(

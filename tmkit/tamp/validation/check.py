@@ -92,10 +92,14 @@ class ValidationReport(Report):
 
 
 def validate_plan(
-    plan: Plan, *, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None,
-    scene: SceneGraph | None = None, robot: Robots | None = None,
+    plan: Plan,
+    *,
+    domain: str | Path | PythonDomain | None = None,
+    semantics: str | Path | None = None,
+    scene: SceneGraph | None = None,
+    robot: Robots | None = None,
     on_progress: Callable[[ValidationProgress], None] | None = None,
-) -> ValidationReport:  # fmt: skip
+) -> ValidationReport:
     """Recompute everything and say whether a plan holds, and what is wrong with it.
 
     Args:
@@ -176,9 +180,13 @@ class _Check:
         if self.domain.digest != self.plan.domain_digest or self.domain.pddl != self.plan.domain_pddl:
             self.problems.append(f"domain '{self.plan.domain}' is not the one that the plan was made with")
         problem = derive_problem(
-            self.plan.scene, self.domain, q=self.plan.q, goal=self.plan.goal, metric=self.plan.metric,
+            self.plan.scene,
+            self.domain,
+            q=self.plan.q,
+            goal=self.plan.goal,
+            metric=self.plan.metric,
             values=self.plan.values,
-        )  # fmt: skip
+        )
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
@@ -278,9 +286,15 @@ class _Check:
         return scene, q
 
     def _check_segment(
-        self, segment: Segment, scene: SceneGraph, q: Configuration, *, rules: CollisionRules, support: str | None,
+        self,
+        segment: Segment,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        rules: CollisionRules,
+        support: str | None,
         where: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.segments += 1
         path = self._full_path(segment, scene, q, where)
         if segment.kind is SegmentKind.PUSH and segment.held in movable_frames(scene):
@@ -296,9 +310,12 @@ class _Check:
             self.problems.append(f"{where}: its path of {length:.3g} rad or m is too long to be checked")
             return
         result = recheck_path(
-            rules.check_world(scene, exemptions), path, resolution=CHECK_RESOLUTION, tool_frame=rules.manipulator.tool,
+            rules.check_world(scene, exemptions),
+            path,
+            resolution=CHECK_RESOLUTION,
+            tool_frame=rules.manipulator.tool,
             tool_travel=CHECK_TRAVEL,
-        )  # fmt: skip
+        )
         self.configurations += result.checks
         if result.status is RecheckStatus.COLLISION and result.pair is not None:
             self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")

@@ -50,9 +50,14 @@ _TURN_TOLERANCE = 0.02  # radians that the tool may turn along one
 
 
 def segment_faults(
-    segment: Segment, scene: SceneGraph, q: Configuration, *, rules: CollisionRules, before: Segment | None,
+    segment: Segment,
+    scene: SceneGraph,
+    q: Configuration,
+    *,
+    rules: CollisionRules,
+    before: Segment | None,
     after: Segment | None,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """Yield what is wrong with a segment as one of its kind."""
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
@@ -82,9 +87,13 @@ def segment_faults(
 
 
 def _neighbour_faults(
-    segment: Segment, before: Segment | None, after: Segment | None, *,
-    followed: Mapping[SegmentKind, tuple[SegmentKind, ...]], preceded: Mapping[SegmentKind, tuple[SegmentKind, ...]],
-) -> Iterator[str]:  # fmt: skip
+    segment: Segment,
+    before: Segment | None,
+    after: Segment | None,
+    *,
+    followed: Mapping[SegmentKind, tuple[SegmentKind, ...]],
+    preceded: Mapping[SegmentKind, tuple[SegmentKind, ...]],
+) -> Iterator[str]:
     """Yield which kind of the same handling should come next to a segment and does not."""
     for neighbour, rule, side in ((after, followed, "followed"), (before, preceded, "preceded")):
         wanted, handling = rule.get(segment.kind, ()), (segment.held, segment.arm)
@@ -95,9 +104,13 @@ def _neighbour_faults(
 
 
 def _handle_faults(
-    segment: Segment, scene: SceneGraph, q: Configuration, rules: CollisionRules, before: Segment | None,
+    segment: Segment,
+    scene: SceneGraph,
+    q: Configuration,
+    rules: CollisionRules,
+    before: Segment | None,
     after: Segment | None,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """Yield the faults of a segment that moves a handle."""
     handle, kind = str(segment.held), segment.kind
     joint = mechanism_joint(scene, handle, arms=rules.arms)

@@ -43,9 +43,11 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
     torques = TorqueLimits(first.scene, first.arm, first.full(first.path[:1])[0])
     efforts = torques.torques(q[::_TORQUES], v[::_TORQUES], a[::_TORQUES])
     for name, rows, limits in (
-        ("speed", v, first.speeds), ("acceleration", a, first.accelerations),
-        ("jerk", jerks, first.accelerations / JERK_TIME), ("effort", efforts, torques.limits),
-    ):  # fmt: skip
+        ("speed", v, first.speeds),
+        ("acceleration", a, first.accelerations),
+        ("jerk", jerks, first.accelerations / JERK_TIME),
+        ("effort", efforts, torques.limits),
+    ):
         shares = np.max(np.abs(rows), axis=0) / limits
         if not np.max(shares) <= _EXCESS:
             joint = first.joint_names[int(np.argmax(shares))]

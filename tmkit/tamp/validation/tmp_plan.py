@@ -47,9 +47,15 @@ _AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.
 
 
 def load_tmp_plan(
-    path: str | Path, scene: SceneGraph, *, q: ArrayLike | None = None, domain: str | Path | PythonDomain | None = None,
-    semantics: str | Path | None = None, robot: Robots | None = None, goal: str | None = None,
-) -> Plan:  # fmt: skip
+    path: str | Path,
+    scene: SceneGraph,
+    *,
+    q: ArrayLike | None = None,
+    domain: str | Path | PythonDomain | None = None,
+    semantics: str | Path | None = None,
+    robot: Robots | None = None,
+    goal: str | None = None,
+) -> Plan:
     """Read a plan in the format of the original TMKit, which contains no scene, robot or domain, without checking it.
 
     Args:
@@ -177,10 +183,17 @@ class _PlanReader:
                 raise _error(place, "expected the configuration at the start before the first action: one 'm', one 'p'")
         first_scene, first_q = self.scene, read_only(self.q)
         return Plan(
-            scene=first_scene, q=first_q, robots=self.robots, domain=self.domain.name, domain_pddl=self.domain.pddl,
-            domain_digest=self.domain.digest, semantics=self.domain.semantics_name, goal=goal, seed=0,
+            scene=first_scene,
+            q=first_q,
+            robots=self.robots,
+            domain=self.domain.name,
+            domain_pddl=self.domain.pddl,
+            domain_digest=self.domain.digest,
+            semantics=self.domain.semantics_name,
+            goal=goal,
+            seed=0,
             steps=tuple(self.step(step) for step in steps),
-        )  # fmt: skip
+        )
 
     def configuration(self, motion: TmpMotion, waypoint: Waypoint) -> NDArray[np.float64]:
         """Return the configuration (n_joints,) of a waypoint; joints that are not named stay."""
@@ -320,9 +333,14 @@ class _PlanReader:
         return segments
 
     def segment(
-        self, kind: SegmentKind, arm: Manipulator, path: NDArray[np.float64], gripper: dict[str, float],
-        object: str | None, change: Reparenting | None,
-    ) -> Segment:  # fmt: skip
+        self,
+        kind: SegmentKind,
+        arm: Manipulator,
+        path: NDArray[np.float64],
+        gripper: dict[str, float],
+        object: str | None,
+        change: Reparenting | None,
+    ) -> Segment:
         """Return a segment, without what the rules let touch in it, and go to its end."""
         path = read_only(np.array(path))
         segment = Segment(kind, arm.name, arm.joints, path, gripper, object, (), change)

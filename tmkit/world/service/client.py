@@ -215,9 +215,15 @@ class Client(WorldEdits, Closing):
         raise AssertionError
 
     def follow(
-        self, *, subtree: str | None = None, classes: Sequence[str] = (), near: tuple[str, float] | None = None,
-        q: npt.ArrayLike | None = None, rate: float | None = None, timeout: float | None = None,
-    ) -> Iterator[WorldChange]:  # fmt: skip
+        self,
+        *,
+        subtree: str | None = None,
+        classes: Sequence[str] = (),
+        near: tuple[str, float] | None = None,
+        q: npt.ArrayLike | None = None,
+        rate: float | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[WorldChange]:
         """Yield changes of some frames: first all of them, then what changes, enters or leaves.
 
         Versions between may be skipped, the last is always told. A frame is followed while all that is given holds.
@@ -354,9 +360,14 @@ class Replica(LiveScene, Closing):
 
 
 def connect(
-    address: str = DEFAULT_ADDRESS, *, token: str = "", world: str = "world", transport: str = "zenoh",
-    timeout: float = 10.0, settings: Mapping[str, Any] | None = None,
-) -> Client:  # fmt: skip
+    address: str = DEFAULT_ADDRESS,
+    *,
+    token: str = "",
+    world: str = "world",
+    transport: str = "zenoh",
+    timeout: float = 10.0,
+    settings: Mapping[str, Any] | None = None,
+) -> Client:
     """Return a client of a world that ``tmkit serve`` holds.
 
     Args:

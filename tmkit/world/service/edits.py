@@ -31,10 +31,18 @@ class WorldEdits:
         raise NotImplementedError
 
     def add_frame(
-        self, name: str, parent: str | None, *, pose: Pose | None = None, joint: Joint | None = None,
-        body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (),
-        covariance: npt.ArrayLike | None = None, attributes: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        parent: str | None,
+        *,
+        pose: Pose | None = None,
+        joint: Joint | None = None,
+        body: str | None = None,
+        classes: Sequence[str] = (),
+        shapes: Sequence[AttachedShape | Shape] = (),
+        covariance: npt.ArrayLike | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add a frame.
 
         Args:

@@ -394,9 +394,12 @@ class WorldLog:
         self._transport.withdraw(size)
 
     def keep_snapshot(
-        self, world: bytes, number: int, sessions: Mapping[bytes, tuple[int, m.Done | m.Refused]],
+        self,
+        world: bytes,
+        number: int,
+        sessions: Mapping[bytes, tuple[int, m.Done | m.Refused]],
         encode: Callable[[], bytes],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Begin the log anew with a version that ``encode`` returns, without shapes of older ones only."""
         self._room = self._limits.log_bytes  # until the next attempt, if this one fails
         before, self._named = self._named, set()

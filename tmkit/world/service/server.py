@@ -43,12 +43,20 @@ _WRONG = (TmkitError, ValueError, TypeError, LookupError, OverflowError, Recursi
 
 LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
     "exists": SceneGraph.__contains__,
-    "frames": lambda scene, _: scene.frame_names, "roots": lambda scene, _: scene.root_names,
-    "joints": lambda scene, _: scene.joint_names, "parent": SceneGraph.parent, "children": SceneGraph.children,
-    "ancestors": SceneGraph.ancestors, "root": SceneGraph.root, "subtree": SceneGraph.subtree, "body": SceneGraph.body,
-    "classes": SceneGraph.classes, "class": SceneGraph.frames_of_class, "groups": SceneGraph.groups_of,
+    "frames": lambda scene, _: scene.frame_names,
+    "roots": lambda scene, _: scene.root_names,
+    "joints": lambda scene, _: scene.joint_names,
+    "parent": SceneGraph.parent,
+    "children": SceneGraph.children,
+    "ancestors": SceneGraph.ancestors,
+    "root": SceneGraph.root,
+    "subtree": SceneGraph.subtree,
+    "body": SceneGraph.body,
+    "classes": SceneGraph.classes,
+    "class": SceneGraph.frames_of_class,
+    "groups": SceneGraph.groups_of,
     "attributes": lambda scene, name: m.sent(plain_attributes(scene.attributes(name))),
-}  # fmt: skip
+}
 """What a client may ask of a frame or the tree."""
 
 
@@ -77,10 +85,14 @@ class WorldServer(Closing):
     """
 
     def __init__(
-        self, transport: Transport, scene: SceneGraph | LiveScene | None = None, *,
-        log: str | os.PathLike[str] | None = None, tokens: Mapping[str, str] | None = None,
+        self,
+        transport: Transport,
+        scene: SceneGraph | LiveScene | None = None,
+        *,
+        log: str | os.PathLike[str] | None = None,
+        tokens: Mapping[str, str] | None = None,
         limits: ServiceLimits | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.limits = limits or ServiceLimits()
         self.world, self._number = os.urandom(16), 0
         self._access = Access(tokens, self.limits)

@@ -51,9 +51,13 @@ class ZenohTransport(Transport):
     """
 
     def __init__(
-        self, address: str = DEFAULT_ADDRESS, *, listen: bool, world: str = "world",
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        listen: bool,
+        world: str = "world",
         settings: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             import zenoh
         except ImportError:
