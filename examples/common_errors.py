@@ -11,12 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tmkit.relations import (
-    HomogeneousMatrix,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord as At,
-    RotationMatrix,
     SemanticError,
     SemanticLinearVelocity,
     SemanticOrientation,
@@ -26,6 +24,7 @@ from tmkit.relations import (
     TwistCoord,
     checks_off,
 )
+from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix
 from tmkit.spatial import Pose
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tmkit as tk
-from tmkit.relations import HomogeneousMatrix, PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
+from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
+from tmkit.relations.representations import HomogeneousMatrix
 from tmkit.spatial import Pose
 
 Array = NDArray[np.float64]

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.graph import SceneGraph, add_pose, add_twist, relate
 from tmkit.relations import (
-    EulerAngles,
-    HomogeneousMatrix,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
@@ -26,8 +24,8 @@ from tmkit.relations import (
     SemanticPosition,
     SemanticTwist,
     TwistCoord,
-    UnitQuaternion,
 )
+from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, UnitQuaternion
 from tmkit.visualization import draw_semantics_graph
 
 Array = NDArray[np.float64]

@@ -16,7 +16,8 @@ import numpy as np
 import tmkit as tk
 from tmkit.graph import relate
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
-from tmkit.relations import HomogeneousMatrix, PoseCoord, SemanticError, SemanticPose, apply
+from tmkit.relations import PoseCoord, SemanticError, SemanticPose, apply
+from tmkit.relations.representations import HomogeneousMatrix
 
 FIRST_JOINTS = (0.4, -0.3, 0.2, -2.0, 0.1, 1.9, 0.5)  # radians; given
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
 import io
 import re
 import runpy
@@ -191,21 +190,6 @@ def test_the_examples_of_domains_give_plans_that_hold(
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert "ValidationReport(valid, 4 actions" in capsys.readouterr().out
     assert (tmp_path / f"{name}.html").stat().st_size > 100_000
-
-
-def test_changes_of_names_lead_to_names_that_exist() -> None:
-    """The right column of the page has names that can be imported; the left column has none of them."""
-    text = (ROOT / "docs" / "reference" / "changes_of_names.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(tmkit[\w.]+)\.(\w+)` \| `(tmkit[\w.]+)\.(\w+)` \|$", text, re.MULTILINE)
-    moves = re.findall(r"^From `(tmkit[\w.]+)` to `(tmkit[\w.]+)`:\n\n((?:.+\n)+)", text, re.MULTILINE)
-    assert len(rows) > 20
-    assert len(moves) > 10
-    for before, old, package, new in rows:
-        assert (before, old) != (package, new)
-        assert hasattr(importlib.import_module(package), new), new
-    for _, package, names in moves:
-        for name in re.findall(r"`(\w+)`", names):
-            assert hasattr(importlib.import_module(package), name), name
 
 
 def messages_in_source() -> list[str]:

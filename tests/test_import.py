@@ -268,7 +268,7 @@ def test_packages_need_no_import_statement(tmp_path: Path) -> None:
     """A package of tmkit is imported when it is first used; what does not exist is an AttributeError."""
     code = """
 import tmkit as tk
-print(tk.relations.PoseSemantics.__name__, tk.spatial.adjoint.__name__, tk.graph.display.tree_svg.__name__)
+print(tk.relations.PoseSemantics.__name__, tk.spatial.adjoint.__name__, tk.graph.tree_svg.__name__)
 print([hasattr(tk.graph, name) for name in ("no_such_name", "_private", "__wrapped__")])
 """
     run = run_python(code, folder=tmp_path)

@@ -24,17 +24,9 @@ from PIL import Image
 import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import swept_volume
-from tmkit.simulation import (
-    Camera,
-    StillScene,
-    draw_failure,
-    draw_swept_volume,
-    fit_camera,
-    fit_camera_to_plan,
-    record_plan,
-    render,
-    write_picture,
-)
+from tmkit.simulation import Camera, draw_failure, draw_swept_volume, fit_camera, record_plan, render, write_picture
+from tmkit.simulation.playback import fit_camera_to_plan
+from tmkit.simulation.rendering import StillScene
 from tmkit.visualization import Viewer
 
 ROOT = Path(__file__).resolve().parents[1]

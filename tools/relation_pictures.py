@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import tmkit as tk
-from tmkit.graph import Node, SceneGraph, add_edge, add_twist, relate
+from tmkit.graph import SceneGraph, add_edge, add_twist, relate
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.relations import (
     AngularVelocityCoord,
     ForceCoord,
@@ -24,24 +25,15 @@ from tmkit.relations import (
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    SemanticRelation,
     SemanticTwist,
     TorqueCoord,
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.visualization import (
-    Drawing,
-    Label,
-    Line,
-    Mark,
-    Refused,
-    relation_drawing,
-    save_drawings,
-    semantics_drawing,
-    semantics_graph_drawing,
-    try_edge,
-)
+from tmkit.relations.semantic.base import SemanticRelation
+from tmkit.visualization.drawing import Drawing, Label, Line, Mark, save_drawings
+from tmkit.visualization.graph_picture import Refused, semantics_graph_drawing, try_edge
+from tmkit.visualization.relation_picture import relation_drawing, semantics_drawing
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -17,17 +17,16 @@ from hypothesis import given, strategies as st
 from support.public_names import classes
 
 import tmkit as tk
+from tmkit._core import RecheckResult
 from tmkit._support.results import Result, ValidationStatus, plain_values, to_html
 from tmkit.estimation import Latest, pose_graph, resolve_observations, solve_pose_graph
 from tmkit.formats.scene_check import check_scene
 from tmkit.graph import add_observation
-from tmkit.manipulation import SweptVolume
+from tmkit.manipulation.swept_volume import SweptVolume
 from tmkit.motion import (
     CollisionWorld,
     PathResult,
     PathStatus,
-    ReachableRegion,
-    RecheckResult,
     inverse_kinematics,
     inverse_kinematics_solutions,
     recheck_path,
@@ -35,24 +34,21 @@ from tmkit.motion import (
     straight_line,
     velocity_ik,
 )
+from tmkit.motion.reachable_region import ReachableRegion
 from tmkit.pddl import And, Problem, State, make_domain, validate_task_plan
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.robots import check_robot, infer_arm
 from tmkit.simulation import SimulationReport
 from tmkit.spatial import GaussianPose, PositionMeasurement, condition, fuse
 from tmkit.spatial.consistency import gate, nees
-from tmkit.tamp import (
-    Diagnosis,
-    PlanningOptions,
-    PlanResult,
-    PlanStatistics,
-    PlanStatus,
-    PortfolioResult,
-    ValidationReport,
-)
+from tmkit.tamp import Diagnosis, PlanningOptions, PlanResult, PlanStatus, ValidationReport
+from tmkit.tamp.portfolio import PortfolioResult
+from tmkit.tamp.result import PlanStatistics
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
-from tmkit.task_planning import TaskExecution, TaskPlanResult, TaskPlanStatus
-from tmkit.world import ClosedLoopEvent, ClosedLoopResult, ClosedLoopStatus
+from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.fast_downward import TaskExecution
+from tmkit.world import ClosedLoopResult, ClosedLoopStatus
+from tmkit.world.closed_loop import ClosedLoopEvent
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)

@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 from tmkit import cli
 from tmkit._support.terminal import printable
 from tmkit.formats import scene_to_dict
-from tmkit.graph import SceneGraph, tree_html, tree_text
+from tmkit.graph import SceneGraph, tree_text
+from tmkit.graph.display.html import tree_html
 
 Run = Callable[..., tuple[int, str, str]]
 EVIL = "cup\x1b[31m\x1b]0;title\x07\r\n\x9b2J\u202egnp.exe"

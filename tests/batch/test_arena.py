@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tmkit.batch import Batch, arena_table, load_suite, run_arena
+from tmkit.batch import Batch
+from tmkit.batch.arena import arena_table, load_suite, run_arena
 from tmkit.cli.completion import Kind, built_in_files
 from tmkit.errors import ConfigurationError, MissingFileError
 

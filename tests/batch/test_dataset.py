@@ -13,16 +13,8 @@ import pytest
 from PIL import Image
 
 import tmkit as tk
-from tmkit.batch import (
-    Batch,
-    BatchEntry,
-    Dataset,
-    FixedProblem,
-    GeneratorSource,
-    open_results,
-    run_batch,
-    write_dataset,
-)
+from tmkit.batch import Batch, BatchEntry, Dataset, FixedProblem, open_results, run_batch, write_dataset
+from tmkit.batch.generators import GeneratorSource
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, OutputError, UnknownNameError
 from tmkit.formats import scene_from_dict
 from tmkit.tamp.options import PlanningOptions

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit.batch import GeneratorSource, generate, load_batch
+from tmkit.batch import load_batch
 from tmkit.batch.generated_problems import GENERATORS
+from tmkit.batch.generators import GeneratorSource, generate
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError
 
 SMALL: dict[str, dict[str, int]] = {

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import tmkit as tk
-from tmkit.batch import load_batch, open_results, run_arena, run_batch
+from tmkit.batch import load_batch, open_results, run_batch
+from tmkit.batch.arena import run_arena
 from tmkit.batch.motion_problems import MotionSource, read_motion_problem
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
-from tmkit.robots import find_manipulators
+from tmkit.robots.robot_files import find_manipulators
 
 pytest.importorskip("distributed")
 

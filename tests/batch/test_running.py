@@ -18,9 +18,10 @@ from support.misbehaving import Misbehaving, tower_problem
 from support.processes import Process
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, FixedProblem, open_results, run_batch
+from tmkit.batch import Batch, BatchEntry, BatchOptions, FixedProblem, open_results, run_batch
 from tmkit.batch.attempts import KILLED, AttemptServer, plan_row
 from tmkit.batch.results import TIMING_COLUMNS
+from tmkit.batch.running import BatchProgress
 from tmkit.errors import ConfigurationError, MissingFileError, OutputError, WorkerError
 
 pytest.importorskip("distributed")

@@ -37,7 +37,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, FixedProblem, run_batch
+from tmkit.batch import Batch, BatchEntry, BatchOptions, FixedProblem, run_batch
+from tmkit.batch.running import BatchProgress
 from tmkit.errors import OutputError
 
 WORKERS, SLEEP = 64, 0.1

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from tmkit.graph import SceneArrays, SceneGraph, common_stamps
+from tmkit._core import common_stamps
+from tmkit.graph import SceneArrays, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.world import Buffer, Header, Quaternion, Time, Transform, TransformStamped, Vector3
 

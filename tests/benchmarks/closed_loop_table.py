@@ -30,7 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import tmkit as tk
 from tmkit.errors import TmkitError
-from tmkit.plans import PlanStep, TimedMotion
+from tmkit.plans import PlanStep
+from tmkit.plans.execution import TimedMotion
 from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation
 from tmkit.spatial import Pose
 from tmkit.world import ClosedLoopResult, ClosedLoopStatus, execute_closed_loop

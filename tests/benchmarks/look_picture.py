@@ -24,7 +24,8 @@ import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.simulation import Camera
-from tmkit.tamp import point_distribution, sample_scene
+from tmkit.tamp import sample_scene
+from tmkit.tamp.uncertainty.scene_probability import point_distribution
 
 WORLD = 1
 COLORS = {"a": "#d6403d", "b": "#3878bf", "c": "#54a35c"}

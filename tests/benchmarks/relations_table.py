@@ -25,7 +25,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, add_fact, relate, twist
 from tmkit.relations import (
     AngularVelocityCoord,
-    HomogeneousMatrix,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
@@ -36,10 +35,10 @@ from tmkit.relations import (
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
-    VectorAndMatrix as Loose,
     WrenchCoord,
     checks_off,
 )
+from tmkit.relations.representations import HomogeneousMatrix, VectorAndMatrix as Loose
 from tmkit.spatial import Pose
 
 BURST, ROUNDS, COUNT = 100, 300, 1000

@@ -32,7 +32,7 @@ import tmkit as tk
 from tmkit.batch.motion_problems import MotionProblem, read_motion_problem
 from tmkit.motion import CollisionWorld, PathQuery, PathStatus, recheck_path, search_path
 from tmkit.motion.ompl_planner import OmplPlanner
-from tmkit.robots import find_manipulators
+from tmkit.robots.robot_files import find_manipulators
 
 ARMS = {
     "ur5": "shoulder_pan_joint shoulder_lift_joint elbow_joint wrist_1_joint wrist_2_joint wrist_3_joint",

@@ -24,9 +24,10 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
-from tmkit.world import Client, InProcessTransport, ServiceLimits, WorldServer, ZenohTransport, connect
+from tmkit.world import Client, InProcessTransport, ServiceLimits, WorldServer, connect
 from tmkit.world.service import messages as m
 from tmkit.world.service.recording import RecordingTransport
+from tmkit.world.service.zenoh_transport import ZenohTransport
 
 BATCH, CLIENTS, FRAMES = 32, 4, 1000
 COVARIANCE = 1e-6 * np.eye(6)

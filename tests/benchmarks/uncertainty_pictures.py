@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.spatial import GaussianPose, Pose, compose, exp_each, sample_chain
+from tmkit._core import exp_each
+from tmkit.spatial import GaussianPose, Pose, compose, sample_chain
 
 Array = NDArray[np.float64]
 

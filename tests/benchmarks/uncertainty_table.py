@@ -33,19 +33,10 @@ from scene_table import Clock, Row
 from support.gaussian_poses import random_chain
 
 from tmkit import Measurement, NoiseSource, Pose, SceneGraph
-from tmkit.graph import EdgeNoise, sample_poses
-from tmkit.spatial import (
-    GaussianPose,
-    PoseMeasurement,
-    adjoint,
-    compose,
-    condition,
-    fit_gaussian,
-    fuse,
-    sample_chain,
-    to_gtsam,
-    to_pytransform3d,
-)
+from tmkit._core import EdgeNoise
+from tmkit.graph import sample_poses
+from tmkit.spatial import GaussianPose, PoseMeasurement, adjoint, compose, condition, fit_gaussian, fuse, sample_chain
+from tmkit.spatial.converters import to_gtsam, to_pytransform3d
 
 Array = NDArray[np.float64]
 Rows = Callable[[], list[Row]]

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.urdf_comparison import Difference, example_robot_data, pybullet_data, worst_difference
 
-from tmkit._support import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.errors import TmkitError
 from tmkit.formats import load_scene
 

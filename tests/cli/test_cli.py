@@ -19,7 +19,7 @@ from support.processes import HANG, Process, run_process
 import tmkit as tk
 from tmkit import cli
 from tmkit.cli import ExitCode, planning
-from tmkit.simulation import SimulationNote
+from tmkit.simulation.report import SimulationNote
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
 

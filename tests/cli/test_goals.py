@@ -14,7 +14,8 @@ import tmkit as tk
 from tmkit import cli
 from tmkit.cli.inputs import wanted_goals
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
-from tmkit.plans import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
+from tmkit.plans import ArmAt, ObjectAt, ObjectIn
+from tmkit.plans.continuous_goals import ContinuousGoal
 
 Run = Callable[..., tuple[int, str, str]]
 PLAN = ("plan", "panda_table", "blocks2")

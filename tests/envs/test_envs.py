@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tmkit as tk
-from tmkit.batch import GeneratorSource
+from tmkit.batch.generators import GeneratorSource
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import State
 from tmkit.tamp.solve import planning_context

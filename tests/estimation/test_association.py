@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import SceneError
-from tmkit.estimation import associate
+from tmkit.estimation.policies import associate
 
 _costs = st.integers(1, 4).flatmap(
     lambda columns: st.lists(

@@ -14,7 +14,6 @@ from tmkit.estimation import Fused, pose_graph, resolve_observations, solve_pose
 from tmkit.graph import add_fact, add_observation, innovation
 from tmkit.spatial import (
     JointGaussianPose,
-    MeasurementModel,
     PoseMeasurement,
     PositionMeasurement,
     chi_square_quantile,
@@ -22,6 +21,7 @@ from tmkit.spatial import (
     fuse,
     gate,
 )
+from tmkit.spatial.conditioning import MeasurementModel
 
 Array = NDArray[np.float64]
 Links = JointGaussianPose | list[GaussianPose]

@@ -14,17 +14,12 @@ from support.effort import scaled_examples
 
 from tmkit import GaussianPose, Measurement, Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
-from tmkit.estimation import ByTag, Estimate, Fused, Latest, MinCovariance, Resolution, resolve_observations
+from tmkit.estimation import ByTag, Fused, Latest, MinCovariance, resolve_observations
+from tmkit.estimation.policies import Estimate
+from tmkit.estimation.resolution import Resolution
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import (
-    Observation,
-    add_observation,
-    diff,
-    innovation,
-    joint_gaussian,
-    observations,
-    remove_observations,
-)
+from tmkit.graph import add_observation, diff, innovation, joint_gaussian, observations
+from tmkit.graph.observation_frames import Observation, remove_observations
 
 SEEDS = st.integers(0, 2**32 - 1)
 SMALL = 1e-6 * np.eye(6)

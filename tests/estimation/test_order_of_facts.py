@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
-from tmkit.estimation import (
-    ByTag,
-    Fused,
-    Latest,
-    MinCovariance,
-    ResolutionPolicy,
-    pose_graph,
-    resolve_observations,
-    solve_pose_graph,
-)
+from tmkit.estimation import ByTag, Fused, Latest, MinCovariance, pose_graph, resolve_observations, solve_pose_graph
+from tmkit.estimation.policies import ResolutionPolicy
 from tmkit.graph import Fixed, SceneGraph, add_fact, observations, twist
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose
 from tmkit.spatial import Pose

@@ -12,15 +12,10 @@ from support.effort import scaled_examples
 
 from tmkit import Pose, Revolute, SceneGraph
 from tmkit.errors import DisconnectedError, MissingExtraError, SceneError
-from tmkit.estimation import (
-    pose_graph,
-    solution_from_gtsam,
-    solve_pose_graph,
-    solve_with_gtsam,
-    to_gtsam_graph,
-    write_back,
-)
-from tmkit.graph import Observation, add_observation, joint_gaussian, observations, remove_observations
+from tmkit.estimation import pose_graph, solve_pose_graph, solve_with_gtsam, write_back
+from tmkit.estimation.pose_graph import solution_from_gtsam, to_gtsam_graph
+from tmkit.graph import add_observation, joint_gaussian, observations
+from tmkit.graph.observation_frames import Observation, remove_observations
 
 SEEDS = st.integers(0, 2**32 - 1)
 HAS_GTSAM = importlib.util.find_spec("gtsam") is not None

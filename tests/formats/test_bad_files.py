@@ -28,8 +28,10 @@ import pytest
 from tmkit import cli
 from tmkit.cli import ExitCode
 from tmkit.errors import TmkitError
-from tmkit.formats import load_scene, read_tmp
-from tmkit.formats.srdf import group_members, read_srdf
+from tmkit.formats import load_scene
+from tmkit.formats.srdf import read_srdf
+from tmkit.formats.srdf.values import group_members
+from tmkit.formats.tmp_file import read_tmp
 from tmkit.plans import load_plan
 from tmkit.robots import load_manipulator
 

@@ -12,12 +12,13 @@ from support.meshes import cup_mesh, l_mesh
 
 import tmkit as tk
 from tmkit.errors import FileFormatError, ShapeError
-from tmkit.formats import convex_pieces, in_pieces, scene_from_dict, scene_to_dict
+from tmkit.formats import in_pieces, scene_from_dict, scene_to_dict
+from tmkit.formats.convex_pieces import convex_pieces
 from tmkit.graph import AttachedShape, Box, Mesh, Shape
 from tmkit.manipulation.grasps.sampling import grasps_of
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
-from tmkit.robots import pair_distance
+from tmkit.robots.hands import pair_distance
 from tmkit.simulation import Simulation
 from tmkit.simulation.mujoco_world import MujocoSimulation
 from tmkit.spatial import Pose

@@ -12,9 +12,10 @@ import pytest
 import tmkit as tk
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats import load_scene, read_tmp
+from tmkit.formats import load_scene
 from tmkit.formats.mesh.meshes import read_mesh
 from tmkit.formats.srdf import read_srdf
+from tmkit.formats.tmp_file import read_tmp
 from tmkit.pddl import load_domain, parse_domain, parse_goal, parse_problem
 
 ENCODINGS = {

@@ -10,8 +10,9 @@ import pytest
 import tmkit as tk
 from tmkit.cli.inputs import wanted_goals
 from tmkit.errors import FileFormatError, MeshError, MissingFileError, SceneError
-from tmkit.formats import read_tmp, scene_from_dict, scene_to_dict
+from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.shapes import read_points
+from tmkit.formats.tmp_file import read_tmp
 from tmkit.robots import manipulator_from_srdf
 from tmkit.tamp import load_tmp_plan
 

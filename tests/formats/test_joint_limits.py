@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tmkit._support import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.errors import SceneError, TmkitError
 from tmkit.formats import convert_scene, load_scene, scene_to_dict
 from tmkit.graph import Continuous, Mimic, Revolute, SceneGraph

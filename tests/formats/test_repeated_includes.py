@@ -16,7 +16,7 @@ from support.processes import run_process
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError
 from tmkit.formats import load_scene
-from tmkit.formats.srdf import RobotSemantics, SrdfGroup, group_members
+from tmkit.formats.srdf.values import RobotSemantics, SrdfGroup, group_members
 from tmkit.graph import Continuous, SceneGraph
 
 FILES = 12

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import FileFormatError, MissingFileError
-from tmkit.formats import (
+from tmkit.formats.tmp_file import (
     TmpAction,
     TmpComment,
     TmpEntry,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from engine import Target, main
 
+from tmkit._core import StampedPoses
 from tmkit.errors import TmkitError
 from tmkit.graph import (
     AttachedShape,
@@ -33,7 +34,6 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     SceneHistory,
-    StampedPoses,
 )
 from tmkit.spatial import GaussianPose, Pose
 

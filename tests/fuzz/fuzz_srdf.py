@@ -7,7 +7,9 @@ from pathlib import Path
 from engine import Target, main
 
 from tmkit.formats import load_scene
-from tmkit.formats.srdf import group_members, read_srdf, srdf_text
+from tmkit.formats.srdf import read_srdf
+from tmkit.formats.srdf.files import srdf_text
+from tmkit.formats.srdf.values import group_members
 from tmkit.robots import manipulator_from_srdf
 
 ARM = b"""\

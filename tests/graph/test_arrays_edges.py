@@ -19,6 +19,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.effort import scaled_examples
 
+from tmkit._core import StampedPoses
 from tmkit.errors import CapacityError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
@@ -31,12 +32,11 @@ from tmkit.graph import (
     SceneArrays,
     SceneGraph,
     Stamped,
-    StampedPoses,
     Unstated,
     diff,
     twist,
-    twist_path,
 )
+from tmkit.graph.traversal import twist_path
 from tmkit.relations import SemanticError
 from tmkit.spatial import Pose
 

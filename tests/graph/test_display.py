@@ -28,11 +28,11 @@ from tmkit.graph import (
     SceneGraph,
     Sphere,
     graph_svg,
-    tree_html,
     tree_svg,
     tree_text,
-    uuid_of,
 )
+from tmkit.graph.display.html import tree_html
+from tmkit.graph.nodes import uuid_of
 from tmkit.spatial import Pose
 
 

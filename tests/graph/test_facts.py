@@ -33,7 +33,6 @@ from tmkit.relations import (
     PoseCoord,
     PoseSemantics,
     PositionCoord,
-    RotationVector,
     SemanticError,
     SemanticOrientation,
     SemanticPose,
@@ -41,6 +40,7 @@ from tmkit.relations import (
     SemanticTwist,
     TwistCoord,
 )
+from tmkit.relations.representations import RotationVector
 from tmkit.spatial import GaussianPose, Pose
 
 SEEDS = st.integers(0, 2**32 - 1)

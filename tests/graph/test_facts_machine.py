@@ -27,7 +27,6 @@ from tmkit.relations import (
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    RotationMatrix,
     SemanticError,
     SemanticOrientation,
     SemanticPose,
@@ -35,6 +34,7 @@ from tmkit.relations import (
     SemanticTwist,
     TwistCoord,
 )
+from tmkit.relations.representations import RotationMatrix
 from tmkit.spatial import Pose, adjoint
 
 SEEDS = st.integers(0, 2**32 - 1)

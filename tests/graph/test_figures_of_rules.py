@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from tmkit.errors import SceneError, TmkitError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose
+from tmkit.graph import SceneGraph, add_edge, add_pose, add_twist, relate, update_pose
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose
 

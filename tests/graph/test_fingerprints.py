@@ -11,8 +11,9 @@ from support.effort import scaled_examples
 from support.scene_edits import edits
 from support.scene_model import RefusedError, SceneModel
 
+from tmkit._core import FrameDifference
 from tmkit.errors import SceneError, TmkitError
-from tmkit.graph import FrameDifference, SceneDifference, SceneGraph, diff
+from tmkit.graph import SceneDifference, SceneGraph, diff
 from tmkit.spatial import Pose
 
 

@@ -15,7 +15,8 @@ from support.scene_edits import edits
 from support.scene_model import RefusedError, SceneModel
 
 from tmkit.errors import SceneError, TmkitError
-from tmkit.graph import HistoryEntry, Revolute, SceneEdit, SceneGraph, SceneHistory
+from tmkit.graph import Revolute, SceneEdit, SceneGraph, SceneHistory
+from tmkit.graph.history import HistoryEntry
 from tmkit.spatial import Pose
 
 

@@ -10,17 +10,8 @@ import pytest
 
 from tmkit.errors import SceneError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import (
-    Revolute,
-    SceneArrays,
-    SceneGraph,
-    add_fact,
-    gaussian_twist,
-    observations,
-    relate,
-    remove_observations,
-    twist,
-)
+from tmkit.graph import Revolute, SceneArrays, SceneGraph, add_fact, gaussian_twist, observations, relate, twist
+from tmkit.graph.observation_frames import remove_observations
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose, adjoint
 

@@ -18,7 +18,6 @@ from tmkit.graph import (
     Revolute,
     SceneArrays,
     SceneGraph,
-    add_joint_values,
     configuration,
     diff,
     gaussian_pose,
@@ -27,6 +26,7 @@ from tmkit.graph import (
     relate,
     twist,
 )
+from tmkit.graph.moments import add_joint_values
 from tmkit.relations import PoseCoord
 from tmkit.spatial import Pose
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from tmkit._core import StampedPoses, common_stamps
 from tmkit.errors import ConfigurationError, SceneError, StampError, UnknownNameError
 from tmkit.graph import (
     Free,
@@ -15,19 +16,16 @@ from tmkit.graph import (
     Prismatic,
     Revolute,
     SceneGraph,
-    StampedPoses,
-    add_joint_values,
     at_stamp,
-    common_stamps,
     configuration,
     gaussian_pose,
     gaussian_twist,
     integrate,
     joint_velocities,
-    pose_through,
     relate,
     twist,
 )
+from tmkit.graph.moments import add_joint_values, pose_through
 from tmkit.relations import AngularVelocityCoord, PoseCoord, PositionCoord, SemanticError, TwistCoord
 from tmkit.spatial import Pose
 

@@ -14,17 +14,14 @@ from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, Unkn
 from tmkit.graph import Revolute, SceneGraph, add_pose, add_twist, finite_difference, integrate, relate, update_twist
 from tmkit.relations import (
     AngularVelocityCoord,
-    InstantaneousScrewAxis,
     LinearVelocityCoord,
     PoseCoord,
     SemanticError,
     SemanticPose,
     SemanticTwist,
     TwistCoord,
-    TwistVector,
-    VectorAndRotationVector,
-    WrenchVector,
 )
+from tmkit.relations.representations import InstantaneousScrewAxis, TwistVector, VectorAndRotationVector, WrenchVector
 from tmkit.spatial import Pose
 
 NUMBER = st.integers(-1_000_000, 1_000_000).map(lambda number: number / 1e6)

@@ -14,14 +14,9 @@ from hypothesis import given, strategies as st
 from pyrsistent import thaw
 
 from tmkit.errors import PickledStateError, SceneError, UnknownNameError
-from tmkit.graph import (
-    AttachedShape,
-    Box,
-    SceneArrays,
-    SceneGraph,
-    Stamped,
-    collapse_fixed_frames,
-    diff,
+from tmkit.graph import AttachedShape, Box, SceneArrays, SceneGraph, Stamped, collapse_fixed_frames, diff
+from tmkit.graph.nodes import (
+    SceneNode,
     nodes_with_attributes,
     paths_to,
     remote_roots,
@@ -29,7 +24,6 @@ from tmkit.graph import (
     uuid_of,
     walk_nodes,
 )
-from tmkit.graph.nodes import SceneNode
 
 Above = dict[SceneNode, list[SceneNode]]
 

@@ -25,12 +25,12 @@ from tmkit import (
     SceneArrays,
     SceneGraph,
 )
+from tmkit._core import EdgeNoise
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.estimation import pose_graph, solve_pose_graph, write_back
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     AttachedShape,
-    EdgeNoise,
     add_observation,
     collapse_fixed_frames,
     contributions,

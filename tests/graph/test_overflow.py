@@ -12,20 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit import _core as core
+from tmkit._core import StampedPoses
 from tmkit.errors import NumberOverflowError, TmkitError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import (
-    AttachedShape,
-    Box,
-    Inertia,
-    Prismatic,
-    Revolute,
-    SceneArrays,
-    SceneGraph,
-    Sphere,
-    StampedPoses,
-    integrate,
-)
+from tmkit.graph import AttachedShape, Box, Inertia, Prismatic, Revolute, SceneArrays, SceneGraph, Sphere, integrate
 from tmkit.spatial import GaussianPose, Pose
 
 FAR = Pose([1e308, 1e308, 1e308], [0.1, 0.2, 0.3, 0.9])

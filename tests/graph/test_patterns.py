@@ -25,12 +25,12 @@ from tmkit.graph.patterns import (
     Part,
     Pattern,
     Perpendicular,
-    PlacedScene,
     Relation,
     RestsOn,
     Touching,
-    find_structure,
 )
+from tmkit.graph.patterns.pattern import find_structure
+from tmkit.graph.patterns.placed import PlacedScene
 from tmkit.spatial import Pose
 
 TABLE = Pattern(

@@ -23,7 +23,8 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.graph.patterns import Above, PlacedScene, RestsOn, Touching
+from tmkit.graph.patterns import Above, RestsOn, Touching
+from tmkit.graph.patterns.placed import PlacedScene
 from tmkit.spatial import Pose
 
 _coordinate = st.floats(-3.0, 3.0, width=32)

@@ -12,6 +12,7 @@ import pytest
 
 import tmkit as tk
 from tmkit import _core
+from tmkit._core import compose_each
 from tmkit.errors import TmkitError
 from tmkit.estimation import LinearCompliance, MinCovariance
 from tmkit.graph import Inertia, add_observation, integrate, moved_frames, payload_wrench, set_wrench_bias
@@ -19,17 +20,13 @@ from tmkit.motion import PathConstraint
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
 from tmkit.motion.velocity_ik import TwistJacobian
-from tmkit.relations import ForceVector, PositionVector, SemanticTwist, TwistCoord
-from tmkit.spatial import (
-    GaussianTwist,
-    PositionMeasurement,
-    RangeMeasurement,
-    checked_covariance,
-    compose_each,
-    covariance_root,
-    nearest_rotation,
-)
-from tmkit.world import Every, ObjectTracker, OutdatedRemover, ServiceLimits
+from tmkit.relations import SemanticTwist, TwistCoord
+from tmkit.relations.representations import ForceVector, PositionVector
+from tmkit.spatial import GaussianTwist, PositionMeasurement, RangeMeasurement, covariance_root
+from tmkit.spatial.converters import nearest_rotation
+from tmkit.spatial.covariances import checked_covariance
+from tmkit.world import ObjectTracker, OutdatedRemover, ServiceLimits
+from tmkit.world.block_runner import Every
 
 
 class Quantity:

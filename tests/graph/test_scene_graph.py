@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tmkit._core import StampedPoses
 from tmkit.errors import (
     ConfigurationError,
     CycleError,
@@ -32,7 +33,6 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     Sphere,
-    StampedPoses,
     Unstated,
 )
 from tmkit.spatial import Pose

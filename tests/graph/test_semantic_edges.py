@@ -18,7 +18,6 @@ import tmkit as tk
 from tmkit.errors import CycleError, SceneError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
-    Node,
     Revolute,
     SceneArrays,
     SceneGraph,
@@ -30,26 +29,25 @@ from tmkit.graph import (
     integrate,
     relate,
     transport,
-    twist_path,
     update_pose,
     update_twist,
 )
+from tmkit.graph.semantic_edges.edges import Node
+from tmkit.graph.traversal import twist_path
 from tmkit.relations import (
     AngularVelocityCoord,
-    HomogeneousMatrix,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    RotationVector,
     SemanticError,
     SemanticPose,
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
-    TwistVector,
     WrenchCoord,
 )
+from tmkit.relations.representations import HomogeneousMatrix, RotationVector, TwistVector
 from tmkit.spatial import Pose
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8"))

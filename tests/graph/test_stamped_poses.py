@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
+from tmkit._core import StampedPoses
 from tmkit.errors import DisconnectedError, FileFormatError, SceneError, StampError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
@@ -23,11 +24,10 @@ from tmkit.graph import (
     SceneArrays,
     SceneGraph,
     SceneHistory,
-    StampedPoses,
     collapse_fixed_frames,
     diff,
-    latest_common_stamp,
 )
+from tmkit.graph.traversal import latest_common_stamp
 from tmkit.spatial import Pose
 
 FACTS = json.loads((Path(__file__).resolve().parents[1] / "data" / "semantics.json").read_text())

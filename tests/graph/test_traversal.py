@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
-from tmkit.graph import Fixed, Free, Mimic, Revolute, SceneGraph, chain, common_ancestor, joints_between, walk
+from tmkit.graph import Fixed, Free, Mimic, Revolute, SceneGraph, common_ancestor, joints_between, walk
+from tmkit.graph.traversal import chain
 
 Parents = dict[str, str | None]
 

@@ -15,6 +15,7 @@ from support.twist_model import exact_with, maps_by_differences, random_movers, 
 
 import tmkit as tk
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneArrays, SceneGraph
+from tmkit._core import twist_noise
 from tmkit.errors import CapacityError, ConfigurationError, SceneError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
@@ -29,7 +30,6 @@ from tmkit.graph import (
     joint_gaussian,
     relate,
     twist_covariance,
-    twist_noise,
     update_twist,
 )
 from tmkit.relations import PoseCoord, SemanticError, SemanticTwist, TwistCoord

@@ -19,7 +19,6 @@ from tmkit.graph import (
     Free,
     Inertia,
     Joint,
-    Node,
     Prismatic,
     Revolute,
     SceneArrays,
@@ -49,6 +48,7 @@ from tmkit.graph import (
     update_pose,
     wrench_bias,
 )
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.motion import twist_jacobian, velocity_ik
 from tmkit.relations import (
     AngularVelocityCoord,

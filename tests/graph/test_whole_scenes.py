@@ -28,8 +28,8 @@ from tmkit.graph import (
     is_rigid,
     joints_between,
     moved_frames,
-    nodes_with_attributes,
 )
+from tmkit.graph.nodes import nodes_with_attributes
 from tmkit.motion import CollisionWorld
 from tmkit.spatial import Pose
 

@@ -21,7 +21,8 @@ from tmkit.graph import (
     wrench,
     wrench_bias,
 )
-from tmkit.relations import SemanticError, SemanticWrench, WrenchCoord, WrenchVector
+from tmkit.relations import SemanticError, SemanticWrench, WrenchCoord
+from tmkit.relations.representations import WrenchVector
 from tmkit.spatial import Pose
 
 DOWN = np.array([0.0, 0.0, -9.81])

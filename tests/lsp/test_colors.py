@@ -21,7 +21,7 @@ from tmkit.formats import load_scene
 from tmkit.formats.robray.values import CLASS_RULES, FRAME_RULES, GEOMETRY_RULES
 from tmkit.formats.rsg.grammar import BLOCKS, KEYWORDS, LINES, OPTIONS, RIGID
 from tmkit.formats.rsg.writer import rsg_from_scene
-from tmkit.lsp import RobrayLexer, RsgLexer
+from tmkit.lsp.lexers import RobrayLexer, RsgLexer
 from tmkit.pddl.parsing.parser import DOMAIN_SECTIONS, PROBLEM_SECTIONS, REQUIREMENTS
 
 ROOT = Path(__file__).parents[2]

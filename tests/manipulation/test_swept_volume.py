@@ -12,10 +12,12 @@ from support.gantry import GANTRY, stacking_plan
 import tmkit as tk
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph, Sphere
-from tmkit.manipulation import SweptVolume, swept_volume
+from tmkit.manipulation import swept_volume
+from tmkit.manipulation.swept_volume import SweptVolume
 from tmkit.pddl import GroundAction
 from tmkit.plans import Plan, PlanStep, Segment, SegmentKind
-from tmkit.robots import Manipulator, pair_distance
+from tmkit.robots import Manipulator
+from tmkit.robots.hands import pair_distance
 from tmkit.spatial import Pose
 
 _SLIDER = {

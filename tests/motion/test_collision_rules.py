@@ -8,8 +8,8 @@ import pytest
 from support.gantry import GANTRY, SUCKER, gantry_scene, two_blocks, with_block
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, Exemption
-from tmkit.motion.collision_rules import ALLOWED_PENETRATION
+from tmkit.motion import CollisionRules
+from tmkit.motion.collision_rules import ALLOWED_PENETRATION, Exemption
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 

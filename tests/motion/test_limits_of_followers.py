@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
+from tmkit._core import RecheckStatus
 from tmkit.errors import ConfigurationError
 from tmkit.graph import Continuous, Mimic, Prismatic, Revolute, SceneGraph
 from tmkit.motion import (
     CollisionWorld,
     InverseKinematicsStatus,
     PathStatus,
-    RecheckStatus,
-    VelocityIkStatus,
     inverse_kinematics,
     recheck_path,
     search_path,
     twist_jacobian,
     velocity_ik,
 )
+from tmkit.motion.velocity_ik import VelocityIkStatus
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.robots.mechanisms import frames_on_joints
 from tmkit.spatial import Pose

@@ -13,17 +13,8 @@ from support.gantry import GANTRY, JOINTS
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
-from tmkit.motion import (
-    CollisionWorld,
-    MotionPlanner,
-    PathCheck,
-    PathQuery,
-    PathResult,
-    PathStatus,
-    RrtConnect,
-    search_path,
-    search_verified,
-)
+from tmkit.motion import CollisionWorld, MotionPlanner, PathQuery, PathResult, PathStatus, RrtConnect, search_path
+from tmkit.motion.motion_planner import PathCheck, search_verified
 from tmkit.motion.ompl_planner import OMPL_PLANNERS, OmplPlanner
 
 

@@ -29,9 +29,9 @@ from tmkit.motion import (
     inverse_kinematics,
     path_fault,
     search_path,
-    search_verified,
     time_path,
 )
+from tmkit.motion.motion_planner import search_verified
 from tmkit.motion.ompl_planner import OmplPlanner
 from tmkit.spatial import Pose
 

@@ -13,14 +13,13 @@ import pytest
 from numpy.typing import NDArray
 from support.pinocchio_oracle import add_boxes, robot_scene
 
+from tmkit._core import RecheckStatus, StraightLineStatus
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, Prismatic, SceneGraph, Sphere
 from tmkit.motion import (
     CollisionWorld,
     InverseKinematicsStatus,
     PathStatus,
-    RecheckStatus,
-    StraightLineStatus,
     inverse_kinematics_solutions,
     recheck_path,
     search_path,

@@ -22,7 +22,8 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.motion import ReachableRegion, reachable_region
+from tmkit.motion import reachable_region
+from tmkit.motion.reachable_region import ReachableRegion
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 

@@ -12,7 +12,8 @@ from support.urdf_comparison import example_robot_data
 import tmkit as tk
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
 from tmkit.graph import Free, Revolute, SceneGraph, joints_between, twist
-from tmkit.motion import VelocityIkStatus, twist_jacobian, velocity_ik
+from tmkit.motion import twist_jacobian, velocity_ik
+from tmkit.motion.velocity_ik import VelocityIkStatus
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.spatial import Pose
 

@@ -7,24 +7,20 @@ from support.task_problems import DATA
 
 from tmkit.errors import TaskError
 from tmkit.pddl import (
-    Add,
-    Atom,
     Fact,
     Not,
-    Or,
-    Parameter,
     Problem,
     State,
-    When,
     domain_to_pddl,
     load_domain,
     make_action,
     make_axiom,
     make_domain,
-    make_parameters,
     make_predicate,
     parse_domain,
 )
+from tmkit.pddl.building import make_parameters
+from tmkit.pddl.formulas import Add, Atom, Or, Parameter, When
 from tmkit.task_planning import FastDownward
 
 CLEAR = make_predicate("clear", "?x - (either block place)")

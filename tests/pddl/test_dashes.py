@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tmkit.errors import TaskError
-from tmkit.pddl import make_parameters, parse_domain, parse_goal, parse_problem
+from tmkit.pddl import parse_domain, parse_goal, parse_problem
+from tmkit.pddl.building import make_parameters
 
 DOMAIN = """(define (domain d) (:requirements :typing :adl :fluents)
   (:types room hall - place place)

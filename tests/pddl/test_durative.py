@@ -16,14 +16,13 @@ from tmkit.pddl import (
     Fact,
     GroundAction,
     Problem,
-    TimedAction,
     parse_domain,
     parse_problem,
     problem_from_unified,
     problem_to_unified,
     schedule_fault,
 )
-from tmkit.pddl.validation import SEPARATION
+from tmkit.pddl.validation import SEPARATION, TimedAction
 from tmkit.task_planning import FastDownward, TaskPlanStatus, UnifiedPlanner, makespan, schedule
 
 TRUCKS = """(define (domain trucks) (:requirements :durative-actions :typing) (:types place truck pack)

@@ -14,29 +14,22 @@ from support.processes import run_process
 from support.task_problems import DATA, formulas, ground_actions, load, plain_closure, plain_value, random_state
 
 from tmkit.errors import TaskError
-from tmkit.pddl import (
+from tmkit.pddl import And, Fact, GroundAction, Not, Problem, State, parse_domain, parse_goal
+from tmkit.pddl.evaluation import Interpretation
+from tmkit.pddl.formulas import (
     Add,
-    And,
     Atom,
     Delete,
     Effect,
     EffectAnd,
     Exists,
-    Fact,
     Forall,
     ForEach,
     Formula,
-    GroundAction,
     Imply,
-    Interpretation,
-    Not,
     Or,
     Parameter,
-    Problem,
-    State,
     When,
-    parse_domain,
-    parse_goal,
 )
 
 PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "oddities")}

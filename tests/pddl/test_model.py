@@ -8,26 +8,9 @@ import pytest
 from support.task_problems import load
 
 from tmkit.errors import TaskError, UnknownNameError
-from tmkit.pddl import (
-    Action,
-    Add,
-    And,
-    Atom,
-    Axiom,
-    Delete,
-    Domain,
-    Equals,
-    Exists,
-    Fact,
-    GroundAction,
-    Not,
-    Parameter,
-    Predicate,
-    Problem,
-    State,
-    Type,
-    substitute,
-)
+from tmkit.pddl import Action, And, Domain, Fact, GroundAction, Not, Predicate, Problem, State, Type
+from tmkit.pddl.formulas import Add, Atom, Axiom, Delete, Equals, Exists, Parameter
+from tmkit.pddl.substitution import substitute
 
 BLOCK = (Parameter("?x", ("block",)),)
 DOMAIN = Domain(

@@ -8,12 +8,8 @@ import pytest
 
 from tmkit.errors import TaskError, TaskPlannerError
 from tmkit.pddl import (
-    ChangeNumber,
-    EffectAnd,
     Fact,
-    FunctionTerm,
     GroundAction,
-    Number,
     Problem,
     State,
     domain_to_pddl,
@@ -22,6 +18,7 @@ from tmkit.pddl import (
     problem_to_pddl,
     validate_task_plan,
 )
+from tmkit.pddl.formulas import ChangeNumber, EffectAnd, FunctionTerm, Number
 from tmkit.task_planning import FastDownward
 
 DOMAIN = """(define (domain robots) (:requirements :typing :numeric-fluents) (:types place robot)

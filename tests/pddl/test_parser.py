@@ -12,27 +12,10 @@ from support.task_problems import DATA, NAMES, load, samples
 
 from tmkit.errors import MissingFileError, TaskError
 from tmkit.pddl import (
-    Add,
     And,
-    Atom,
-    Comparison,
-    Delete,
-    EffectAnd,
-    Equals,
-    Exists,
     Fact,
-    Forall,
-    ForEach,
-    FunctionTerm,
-    Imply,
-    IncreaseCost,
-    Metric,
     Not,
-    Number,
-    Or,
-    Parameter,
     Type,
-    When,
     domain_to_pddl,
     load_domain,
     load_problem,
@@ -40,6 +23,25 @@ from tmkit.pddl import (
     parse_goal,
     parse_problem,
 )
+from tmkit.pddl.formulas import (
+    Add,
+    Atom,
+    Comparison,
+    Delete,
+    EffectAnd,
+    Equals,
+    Exists,
+    Forall,
+    ForEach,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Number,
+    Or,
+    Parameter,
+    When,
+)
+from tmkit.pddl.model import Metric
 from tmkit.pddl.parsing import grammar
 
 

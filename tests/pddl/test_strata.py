@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from tmkit.pddl import And, Atom, Axiom, Formula, Not
+from tmkit.pddl import And, Not
+from tmkit.pddl.formulas import Atom, Axiom, Formula
 from tmkit.pddl.strata import axiom_levels, negative_cycle
 
 

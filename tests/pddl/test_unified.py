@@ -11,7 +11,6 @@ from tmkit.errors import TaskError
 from tmkit.pddl import (
     GroundAction,
     Problem,
-    TimedAction,
     load_problem,
     parse_domain,
     parse_problem,
@@ -20,6 +19,7 @@ from tmkit.pddl import (
     schedule_fault,
     validate_task_plan,
 )
+from tmkit.pddl.validation import TimedAction
 
 shortcuts = pytest.importorskip("unified_planning.shortcuts")
 examples = pytest.importorskip("unified_planning.test.examples")

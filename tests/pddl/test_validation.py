@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.task_problems import ground_actions, load
 
-from tmkit.pddl import Atom, Fact, GroundAction, Not, State, validate_task_plan
+from tmkit.pddl import Fact, GroundAction, Not, State, validate_task_plan
+from tmkit.pddl.formulas import Atom
 
 PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "gripper")}
 ACTIONS = {name: list(ground_actions(problem)) for name, problem in PROBLEMS.items()}

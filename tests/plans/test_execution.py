@@ -11,7 +11,8 @@ from support.gantry import GANTRY, stacking_plan
 
 from tmkit.errors import ConfigurationError
 from tmkit.graph import Prismatic, Revolute
-from tmkit.plans import Executor, Plan, PlanStep, Segment, SegmentKind, TimedMotion, execute
+from tmkit.plans import Executor, Plan, PlanStep, Segment, SegmentKind, execute
+from tmkit.plans.execution import TimedMotion
 from tmkit.robots import Manipulator
 
 

@@ -20,7 +20,8 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
-from tmkit.plans import Plan, SegmentKind, TimedMotion, plan_from_dict, plan_motions, plan_to_dict
+from tmkit.plans import Plan, SegmentKind, plan_from_dict, plan_motions, plan_to_dict
+from tmkit.plans.execution import TimedMotion
 
 NAMES = ("blocks-panda", "drawer", "handover", "kitchen", "pour")
 CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}  # row of a path at which the tool is in contact

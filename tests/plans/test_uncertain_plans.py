@@ -14,8 +14,9 @@ import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import Grasp, Pick, Place
-from tmkit.plans import CameraModel, Plan, PlannedObservation, Reparenting, covariance_rows
-from tmkit.plans.observations import with_observations
+from tmkit.plans import CameraModel, Plan, PlannedObservation
+from tmkit.plans.observations import covariance_rows, with_observations
+from tmkit.plans.values import Reparenting
 from tmkit.spatial import Pose
 
 FLAT = np.diag([4e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])

@@ -10,25 +10,23 @@ import numpy as np
 import pytest
 
 from tmkit.relations import (
-    OPERATIONS,
     AngularVelocityCoord,
     ForceCoord,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    RotationVector,
     SemanticError,
     SemanticPose,
     SemanticPosition,
     TorqueCoord,
     TwistCoord,
-    VectorAndMatrix,
-    VectorAndRotationVector,
     WrenchCoord,
     apply,
     semantic,
 )
+from tmkit.relations.by_name import OPERATIONS
+from tmkit.relations.representations import RotationVector, VectorAndMatrix, VectorAndRotationVector
 
 KINDS: list[Any] = [
     PositionCoord,

@@ -11,12 +11,10 @@ from scipy.spatial.transform import Rotation
 
 from tmkit.relations import (
     AngularVelocityCoord,
-    HomogeneousMatrix,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    RotationVector,
     SemanticAngularVelocity,
     SemanticError,
     SemanticForce,
@@ -24,19 +22,18 @@ from tmkit.relations import (
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
-    SemanticRelation,
     SemanticTorque,
     SemanticTwist,
     SemanticWrench,
     TorqueCoord,
     TwistCoord,
-    VectorAndMatrix,
-    VectorAndQuaternion,
     WrenchCoord,
     differentiate,
     from_dict,
     to_dict,
 )
+from tmkit.relations.representations import HomogeneousMatrix, RotationVector, VectorAndMatrix, VectorAndQuaternion
+from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantics import ForceCoord
 
 RANDOM = np.random.default_rng(3)

@@ -11,23 +11,25 @@ import pytest
 from support.replay import replay_example, replay_operation
 
 from tmkit.relations import (
-    AxisAngle,
-    EulerAngles,
-    FiniteScrew,
-    HomogeneousMatrix,
     OrientationCoord,
     OrientationCoord as Ori,
     PoseCoord,
     PositionCoord,
-    RotationVector,
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
-    UnitQuaternion,
     WrenchCoord,
+)
+from tmkit.relations.representations import (
+    AxisAngle,
+    EulerAngles,
+    FiniteScrew,
+    HomogeneousMatrix,
+    RotationVector,
+    UnitQuaternion,
 )
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8"))

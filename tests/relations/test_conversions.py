@@ -17,7 +17,6 @@ from tmkit.relations import (
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    RotationVector,
     SemanticAngularVelocity,
     SemanticError,
     SemanticForce,
@@ -25,27 +24,25 @@ from tmkit.relations import (
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
-    SemanticRelation,
     SemanticTorque,
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
-    VectorAndMatrix,
     WrenchCoord,
 )
 from tmkit.relations.conversions import (
-    drake_name,
     from_drake,
     from_kdl,
     from_pinocchio,
     from_ros,
-    pinocchio_twist,
-    pinocchio_wrench,
     to_drake,
     to_kdl,
     to_pinocchio,
     to_ros,
 )
+from tmkit.relations.conversions.libraries import drake_name, pinocchio_twist, pinocchio_wrench
+from tmkit.relations.representations import RotationVector, VectorAndMatrix
+from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantics import AngularVelocityCoord, Coord, LinearVelocityCoord, TorqueCoord
 
 NUMBERS = st.integers(-2_000_000, 2_000_000).map(lambda number: number / 1e6)

@@ -15,7 +15,6 @@ from tmkit.graph import add_fact, add_pose, add_twist, gaussian_twist, update_po
 from tmkit.relations import (
     AngularVelocityCoord,
     ForceCoord,
-    HomogeneousMatrix,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
@@ -27,19 +26,18 @@ from tmkit.relations import (
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
-    SemanticRelation,
     SemanticTorque,
     SemanticTwist,
     SemanticWrench,
     TorqueCoord,
     TwistCoord,
-    VectorAndMatrix,
-    VectorAndRotationVector,
     WrenchCoord,
     differentiate,
     from_dict,
     to_dict,
 )
+from tmkit.relations.representations import HomogeneousMatrix, VectorAndMatrix, VectorAndRotationVector
+from tmkit.relations.semantic.base import SemanticRelation
 
 Matrix = NDArray[np.float64]
 RANDOM = np.random.default_rng(7)

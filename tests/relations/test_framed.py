@@ -21,11 +21,11 @@ from tmkit.relations import (
     SemanticError,
     SemanticTwist,
     TwistCoord,
-    TwistVector,
     from_dict,
     to_dict,
 )
-from tmkit.spatial import nearest_rotation
+from tmkit.relations.representations import TwistVector
+from tmkit.spatial.converters import nearest_rotation
 
 
 class Hand(Frame):

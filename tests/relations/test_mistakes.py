@@ -11,38 +11,25 @@ import pytest
 
 import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import (
-    Fixed,
-    Free,
-    Joint,
-    Node,
-    SceneGraph,
-    add_edge,
-    add_pose,
-    add_twist,
-    relate,
-    update_pose,
-    update_twist,
-)
+from tmkit.graph import Fixed, Free, Joint, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.relations import (
-    EulerAngles,
-    HomogeneousMatrix,
     OrientationCoord,
     PoseCoord,
     PoseSemantics,
     PositionCoord,
-    PositionSemantics,
     SemanticError,
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
     SemanticTwist,
     TwistCoord,
-    TwistVector,
     apply,
     declares,
     from_dict,
 )
+from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, TwistVector
+from tmkit.relations.semantics import PositionSemantics
 
 MATRIX = tk.Pose.from_rpy([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]).as_matrix()
 POSE = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), MATRIX)

@@ -18,9 +18,7 @@ import pytest
 from support.rigid_world import RigidWorld, by_matrices, by_motion, relation, rigid_world
 
 from tmkit.relations import (
-    OPERATIONS,
     AngularVelocityCoord,
-    Coord,
     ForceCoord,
     LinearVelocityCoord,
     OrientationCoord,
@@ -33,6 +31,8 @@ from tmkit.relations import (
     apply,
     semantic,
 )
+from tmkit.relations.by_name import OPERATIONS
+from tmkit.relations.semantics import Coord
 
 POSITION, BODY_STEP = PositionCoord("e|C", "f|D", "[r]"), PositionCoord("e2|C", "e|C", "[r]")
 FREE, OWN = OrientationCoord("[a]|C", "[b]|D", "[r]"), OrientationCoord("[a]|C", "[b]|D", "[b]")

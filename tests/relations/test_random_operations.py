@@ -23,13 +23,13 @@ from tmkit.relations import (
     PoseCoord,
     PositionCoord,
     SemanticError,
-    SemanticRelation,
     TorqueCoord,
     TwistCoord,
     WrenchCoord,
     apply,
 )
 from tmkit.relations.rules import compose
+from tmkit.relations.semantic.base import SemanticRelation
 
 KINDS = [
     PositionCoord,

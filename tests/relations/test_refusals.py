@@ -11,32 +11,34 @@ import pytest
 
 from tmkit.errors import UnknownNameError
 from tmkit.relations import (
-    DualQuaternion,
-    EulerAngles,
-    FiniteScrew,
-    HomogeneousMatrix,
     OrientationCoord,
     PoseCoord,
     PoseSemantics,
     PositionCoord,
-    PositionVector,
-    RotationMatrix,
-    RotationMatrixRate,
     SemanticError,
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
     SemanticTwist,
     TwistCoord,
-    TwistSemantics,
-    UnitQuaternion,
-    VectorAndQuaternion,
     apply,
-    checks_are_on,
     checks_off,
     declares,
     from_dict,
 )
+from tmkit.relations.representations import (
+    DualQuaternion,
+    EulerAngles,
+    FiniteScrew,
+    HomogeneousMatrix,
+    PositionVector,
+    RotationMatrix,
+    RotationMatrixRate,
+    UnitQuaternion,
+    VectorAndQuaternion,
+)
+from tmkit.relations.semantics import TwistSemantics
+from tmkit.relations.violations import checks_are_on
 from tmkit.spatial import Pose
 
 

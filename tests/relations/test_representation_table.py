@@ -20,17 +20,11 @@ from support.rigid_world import by_matrices, by_motion, relation, rigid_world
 
 from tmkit.relations import (
     AngularVelocityCoord,
-    Coord,
-    EulerAngleRates,
-    EulerAngles,
     ForceCoord,
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
-    PoseMatrixRate,
     PositionCoord,
-    QuaternionRate,
-    RotationMatrixRate,
     SemanticError,
     TorqueCoord,
     TwistCoord,
@@ -38,6 +32,14 @@ from tmkit.relations import (
     representations,
     semantic,
 )
+from tmkit.relations.representations import (
+    EulerAngleRates,
+    EulerAngles,
+    PoseMatrixRate,
+    QuaternionRate,
+    RotationMatrixRate,
+)
+from tmkit.relations.semantics import Coord
 
 WORLD = rigid_world(3)
 POSITION, FORCE, TORQUE = (

@@ -13,8 +13,9 @@ from tmkit.cli.commands import app
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, SceneGraph
-from tmkit.robots import InferredArmStatus, infer_arm, load_manipulator
+from tmkit.robots import infer_arm, load_manipulator
 from tmkit.robots.hands import mount_hand
+from tmkit.robots.infer_arm import InferredArmStatus
 from tmkit.spatial import Pose
 from tmkit.tamp import validate_plan
 from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick

@@ -13,7 +13,8 @@ from support.panda_srdf import PANDA_SRDF, READY
 import tmkit as tk
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
-from tmkit.formats.srdf import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup, read_srdf
+from tmkit.formats.srdf import read_srdf
+from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup
 from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph
 from tmkit.robots import Manipulator, find_manipulator, load_manipulator, manipulator_from_srdf
 from tmkit.robots.srdf_arms import arm_groups

@@ -19,7 +19,8 @@ from support.processes import Process
 from tmkit.errors import SimulationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, Mimic, Prismatic
 from tmkit.plans.values import Plan
-from tmkit.simulation import SimulationProgress, SimulationReport, simulate
+from tmkit.simulation import SimulationReport, simulate
+from tmkit.simulation.report import SimulationProgress
 from tmkit.spatial import Pose
 
 HALF = BLOCK / 2

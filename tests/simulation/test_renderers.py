@@ -14,9 +14,10 @@ from support.processes import run_process
 import tmkit as tk
 from tmkit.errors import MissingExtraError, SimulationError
 from tmkit.graph import SceneGraph
-from tmkit.simulation import Camera, StillScene, chosen_renderer, fit_camera, record_plan, render
+from tmkit.simulation import Camera, fit_camera, record_plan, render
 from tmkit.simulation.camera import Posed
 from tmkit.simulation.filament import is_available, smooth_normals
+from tmkit.simulation.rendering import StillScene, chosen_renderer
 from tmkit.spatial import Pose
 
 HAS_FILAMENT = is_available()

@@ -19,12 +19,12 @@ from tmkit.spatial import (
     mahalanobis_distance,
     nees,
     nees_of_errors,
-    orientation_ellipsoid,
     pose_distance,
     position_covariance,
     position_ellipsoid,
     sample,
 )
+from tmkit.spatial.consistency import orientation_ellipsoid
 
 Array = NDArray[np.float64]
 

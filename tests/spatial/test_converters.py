@@ -11,25 +11,19 @@ from hypothesis import given
 from numpy.typing import NDArray
 from support.gaussian_poses import covariances, gaussian_poses, random_gaussian_pose
 
+from tmkit._core import compose_each, log_each
 from tmkit.errors import SceneError
-from tmkit.spatial import (
-    GaussianPose,
-    GaussianTwist,
-    Pose,
-    compose_each,
-    fit_gaussian,
+from tmkit.spatial import GaussianPose, GaussianTwist, Pose, fit_gaussian, sample, to_ros_pose
+from tmkit.spatial.converters import (
     from_gtsam,
     from_manif,
     from_pytransform3d,
     from_ros_pose,
     from_ros_twist,
     from_tf2,
-    log_each,
-    sample,
     to_gtsam,
     to_manif,
     to_pytransform3d,
-    to_ros_pose,
     to_ros_twist,
     to_tf2,
 )

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from support.gaussian_poses import random_chain, random_gaussian_pose, relative_difference
 
+from tmkit._core import compose_each, exp_each, log_each
 from tmkit.errors import SceneError
 from tmkit.spatial import (
     GaussianPose,
@@ -24,19 +25,16 @@ from tmkit.spatial import (
     PositionMeasurement,
     adjoint,
     compose,
-    compose_each,
     condition,
-    exp_each,
     fit_gaussian,
     fuse,
-    log_each,
     nees,
     position_covariance,
     sample,
     sample_chain,
-    sample_jointly,
     sampling_floor,
 )
+from tmkit.spatial.joint_gaussian import sample_jointly
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,6 @@ from tmkit.spatial import (
     BearingMeasurement,
     GaussianPose,
     JointGaussianPose,
-    MeasurementModel,
     Pose,
     PoseMeasurement,
     PositionMeasurement,
@@ -21,13 +20,11 @@ from tmkit.spatial import (
     adjoint,
     compose,
     condition,
-    from_gtsam,
-    from_pytransform3d,
     fuse,
     sample,
-    to_gtsam,
-    to_pytransform3d,
 )
+from tmkit.spatial.conditioning import MeasurementModel
+from tmkit.spatial.converters import from_gtsam, from_pytransform3d, to_gtsam, to_pytransform3d
 
 Array = NDArray[np.float64]
 

@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 from support.gaussian_poses import covariances, gaussian_poses, poses, random_chain, relative_difference
 
 from tmkit.errors import SceneError
-from tmkit.spatial import (
-    GaussianPose,
-    JointGaussianPose,
-    Pose,
-    adjoint,
-    checked_covariance,
-    compose,
-    covariance_root,
-    swap_linear_angular,
-)
+from tmkit.spatial import GaussianPose, JointGaussianPose, Pose, adjoint, compose, covariance_root
+from tmkit.spatial.covariances import checked_covariance, swap_linear_angular
 
 Array = NDArray[np.float64]
 

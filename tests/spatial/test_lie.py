@@ -10,18 +10,9 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from tmkit._core import compose_each, exp_each, inverse_left_jacobian, inverse_right_jacobian, log_each
 from tmkit.errors import SceneError
-from tmkit.spatial import (
-    Pose,
-    adjoint,
-    compose_each,
-    exp_each,
-    inverse_left_jacobian,
-    inverse_right_jacobian,
-    left_jacobian,
-    log_each,
-    right_jacobian,
-)
+from tmkit.spatial import Pose, adjoint, left_jacobian, right_jacobian
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,6 @@ from tmkit.spatial import (
     BearingMeasurement,
     GaussianPose,
     JointGaussianPose,
-    MeasurementModel,
     Pose,
     PoseMeasurement,
     PositionMeasurement,
@@ -25,6 +24,7 @@ from tmkit.spatial import (
     condition,
     fuse,
 )
+from tmkit.spatial.conditioning import MeasurementModel
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 from support.replay import replay_uncertainty
 
-from tmkit.spatial import Pose, adjoint, inverse_right_jacobian
+from tmkit._core import inverse_right_jacobian
+from tmkit.spatial import Pose, adjoint
 
 Array = NDArray[np.float64]
 

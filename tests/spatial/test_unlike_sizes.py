@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from tmkit._core import log_each
 from tmkit.spatial import (
     GaussianPose,
     JointGaussianPose,
@@ -17,7 +18,6 @@ from tmkit.spatial import (
     condition,
     covariance_root,
     fuse,
-    log_each,
     sample,
 )
 

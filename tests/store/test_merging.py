@@ -14,7 +14,8 @@ from support.scene_model import RefusedError, SceneModel
 from tmkit.errors import MergeConflictError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import SceneGraph, diff
 from tmkit.spatial import Pose
-from tmkit.store import Conflict, Store, merge_scenes
+from tmkit.store import Store, merge_scenes
+from tmkit.store.encoding import Conflict
 
 BASE = (
     SceneGraph()

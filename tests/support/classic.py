@@ -8,7 +8,8 @@ import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.robots import load_manipulator
-from tmkit.tamp import PlanningDomain, PlanResult, load_planning_domain
+from tmkit.tamp import PlanResult, load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 
 __all__ = ["checked", "classic_domain", "facts_of", "plan_problem", "problem_file"]
 

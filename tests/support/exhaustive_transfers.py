@@ -31,7 +31,8 @@ from tmkit.manipulation import (
 )
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction
-from tmkit.plans import ContinuousGoal, ObjectAt, Plan, PlanStep
+from tmkit.plans import ObjectAt, Plan, PlanStep
+from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.values import Configuration
 from tmkit.robots import load_manipulator, movable_frames
 from tmkit.spatial import Pose

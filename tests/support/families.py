@@ -20,8 +20,10 @@ from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
-from tmkit.plans import ContinuousGoal, ObjectAt
-from tmkit.robots import Manipulator, home_configuration, movable_frames
+from tmkit.plans import ObjectAt
+from tmkit.plans.continuous_goals import ContinuousGoal
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.robot_files import home_configuration
 from tmkit.spatial import Pose
 from tmkit.tamp import PythonDomain
 from tmkit.tamp.parts import Stacking, compose_domain

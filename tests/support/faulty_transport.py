@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import threading
 
-from tmkit.world import Transport
-from tmkit.world.service.transports import Handler
+from tmkit.world.service.transports import Handler, Transport
 
 
 class FaultyTransport(Transport):

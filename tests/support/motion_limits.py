@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.formats import scene_to_dict
 from tmkit.graph import Inertia, SceneGraph
 from tmkit.motion.masses import lumped_inertia
-from tmkit.plans import Plan, PlanStep, Segment, TimedMotion, execute, plan_from_dict, plan_to_dict
+from tmkit.plans import Plan, PlanStep, Segment, execute, plan_from_dict, plan_to_dict
+from tmkit.plans.execution import TimedMotion
 from tmkit.robots import Manipulator
 
 Array = NDArray[np.float64]

@@ -22,21 +22,20 @@ from support.replay_numbers import replay_numbers
 from support.replay_representations import numbers_of, orientation_said, replay_description, replay_moved
 from support.replay_uncertainty import replay_uncertainty
 from tmkit.errors import TmkitError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
+from tmkit.graph import SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.relations import (
-    EulerAngles,
-    HomogeneousMatrix,
     PoseCoord,
     SemanticError,
     SemanticPose,
     SemanticTwist,
     TwistCoord,
-    VectorAndRotationVector,
     apply,
     differentiate,
     from_dict,
     to_dict,
 )
+from tmkit.relations.representations import EulerAngles, HomogeneousMatrix, VectorAndRotationVector
 from tmkit.spatial import Pose
 
 __all__ = ["replay_example", "replay_graph_script", "replay_operation", "replay_uncertainty"]

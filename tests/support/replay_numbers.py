@@ -22,14 +22,12 @@ import numpy as np
 
 from support.replay_representations import numbers_of, orientation_said
 from tmkit.relations import (
-    OPERATIONS,
     AngularVelocityCoord,
     ForceCoord,
     LinearVelocityCoord as LinearCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
-    RotationVector,
     SemanticAngularVelocity,
     SemanticForce,
     SemanticLinearVelocity,
@@ -41,11 +39,12 @@ from tmkit.relations import (
     SemanticWrench,
     TorqueCoord,
     TwistCoord,
-    VectorAndMatrix,
     WrenchCoord,
     apply,
     differentiate,
 )
+from tmkit.relations.by_name import OPERATIONS
+from tmkit.relations.representations import RotationVector, VectorAndMatrix
 from tmkit.spatial import Pose
 
 __all__ = ["replay_numbers"]

@@ -12,28 +12,30 @@ from typing import Any
 import numpy as np
 
 from tmkit.relations import (
+    OrientationCoord,
+    PoseCoord,
+    PositionCoord,
+    SemanticError,
+    SemanticOrientation,
+    SemanticPose,
+    SemanticPosition,
+    SemanticTwist,
+    SemanticWrench,
+    TwistCoord,
+    WrenchCoord,
+)
+from tmkit.relations.representations import (
     AxisAngle,
     DualQuaternion,
     EulerAngles,
     FiniteScrew,
     HomogeneousMatrix,
     InstantaneousScrewAxis,
-    OrientationCoord,
-    PoseCoord,
-    PositionCoord,
     RotationVector,
-    SemanticError,
-    SemanticOrientation,
-    SemanticPose,
-    SemanticPosition,
-    SemanticRelation,
-    SemanticTwist,
-    SemanticWrench,
-    TwistCoord,
     UnitQuaternion,
     WrenchAxis,
-    WrenchCoord,
 )
+from tmkit.relations.semantic.base import SemanticRelation
 
 __all__ = ["numbers_of", "orientation_said", "replay_description", "replay_moved"]
 

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from support.uncertain_answers import Shelf, add_distances, is_description, is_outcome, is_sampled
 from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, path_of, poses_of
 from support.uncertain_trees import composed, replay_tree
+from tmkit._core import inverse_left_jacobian, inverse_right_jacobian
 from tmkit.errors import TmkitError
 from tmkit.spatial import (
     BearingMeasurement,
     GaussianPose,
-    MeasurementModel,
     Pose,
     PoseMeasurement,
     PositionMeasurement,
@@ -41,12 +41,11 @@ from tmkit.spatial import (
     compose,
     condition,
     fuse,
-    inverse_left_jacobian,
-    inverse_right_jacobian,
     left_jacobian,
     mahalanobis_distance,
     right_jacobian,
 )
+from tmkit.spatial.conditioning import MeasurementModel
 
 __all__ = ["replay_uncertainty"]
 

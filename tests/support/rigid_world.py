@@ -15,7 +15,9 @@ import pinocchio
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from tmkit.relations import RotationVector, SemanticRelation, VectorAndMatrix, VectorAndRotationVector, semantic
+from tmkit.relations import semantic
+from tmkit.relations.representations import RotationVector, VectorAndMatrix, VectorAndRotationVector
+from tmkit.relations.semantic.base import SemanticRelation
 
 __all__ = ["BODIES", "FRAMES", "JOINED", "RigidWorld", "by_matrices", "by_motion", "relation", "rigid_world"]
 

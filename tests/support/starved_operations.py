@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tmkit import _core as core, formats
+from tmkit._core import twist_noise
 from tmkit.errors import SceneError
 from tmkit.graph import (
     SceneArrays,
@@ -35,9 +36,8 @@ from tmkit.graph import (
     sample_poses,
     tree_text,
     twist_covariance,
-    twist_noise,
-    twist_path,
 )
+from tmkit.graph.traversal import twist_path
 from tmkit.spatial import GaussianPose, Pose
 
 _LONG = " whose name is too long for a small string"

@@ -14,31 +14,33 @@ from hypothesis import strategies as st
 
 from tmkit.pddl import (
     Action,
-    Add,
     And,
+    Domain,
+    Fact,
+    GroundAction,
+    Not,
+    Predicate,
+    Problem,
+    State,
+    load_domain,
+    load_problem,
+)
+from tmkit.pddl.evaluation import Interpretation
+from tmkit.pddl.formulas import (
+    Add,
     Atom,
     Axiom,
     Delete,
-    Domain,
     Effect,
     EffectAnd,
     Equals,
     Exists,
-    Fact,
     Forall,
     Formula,
-    GroundAction,
     Imply,
-    Interpretation,
-    Not,
     Or,
     Parameter,
-    Predicate,
-    Problem,
-    State,
     When,
-    load_domain,
-    load_problem,
 )
 
 DATA = Path(__file__).parent.parent / "data" / "pddl"

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tmkit.pddl import And, Fact, Interpretation, Problem, State, load_domain, load_problem
+from tmkit.pddl import And, Fact, Problem, State, load_domain, load_problem
+from tmkit.pddl.evaluation import Interpretation
 
 MOST_BINDINGS = 20_000
 """A quantifier or effect with more bindings than this is not judged: it would take too long."""

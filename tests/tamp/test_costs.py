@@ -16,7 +16,8 @@ import tmkit as tk
 from tmkit import cli
 from tmkit.cli import ExitCode
 from tmkit.errors import ConfigurationError, CostError, FileFormatError
-from tmkit.plans import Plan, PlanStep, SegmentKind, TimedMotion, execute, execute_step
+from tmkit.plans import Plan, PlanStep, SegmentKind, execute
+from tmkit.plans.execution import TimedMotion, execute_step
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import Cost, ImprovementProgress, PlanningOptions, PlanningProgress, plan_cost
 

@@ -24,7 +24,8 @@ from support.families import (
 import tmkit as tk
 from tmkit.errors import ConfigurationError
 from tmkit.motion import CollisionWorld
-from tmkit.robots import Manipulator, home_configuration, load_manipulator, movable_frames
+from tmkit.robots import Manipulator, load_manipulator, movable_frames
+from tmkit.robots.robot_files import home_configuration
 from tmkit.tamp import PlanStatus
 
 NUMBERS = (0, 1)

@@ -21,7 +21,8 @@ from tmkit.motion import MotionPlanner
 from tmkit.pddl import parse_goal
 from tmkit.plans import PlanStep
 from tmkit.plans.plan_file import plan_to_dict
-from tmkit.tamp import PlanningKeywords, PlanningOptions, PlanningProblem, PlanStatus, load_planning_domain
+from tmkit.tamp import PlanningOptions, PlanningProblem, PlanStatus, load_planning_domain
+from tmkit.tamp.options import PlanningKeywords
 from tmkit.task_planning import TaskPlanner
 
 

@@ -16,7 +16,8 @@ from tmkit.errors import CollisionError, ConfigurationError, MissingFileError, R
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.plans import Plan, SegmentKind
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanningProgress, PlanResult, PlanStatus, SearchEnd
+from tmkit.tamp import PlanningProgress, PlanResult, PlanStatus
+from tmkit.tamp.diagnosis.diagnosis import SearchEnd
 
 
 def two() -> SceneGraph:

@@ -28,13 +28,12 @@ from tmkit.tamp import (
     PlanningProblem,
     PlanningProgress,
     PlanStatus,
-    PortfolioImprovement,
-    PortfolioProgress,
-    PortfolioResult,
     PythonDomain,
     plan_cost,
     plan_portfolio,
 )
+from tmkit.tamp.portfolio import PortfolioResult
+from tmkit.tamp.progress import PortfolioImprovement, PortfolioProgress
 
 
 def two() -> SceneGraph:

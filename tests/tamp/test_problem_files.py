@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 import tmkit as tk
 from tmkit._support.toml_files import line_of_key
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
-from tmkit.formats import GoalScene
+from tmkit.formats.goal_scene import GoalScene
 from tmkit.plans import ArmAt, ObjectAt, ObjectIn
 from tmkit.tamp import PlanningOptions, load_planning_problem
 

@@ -28,7 +28,8 @@ from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
 from tmkit.pddl.validation import by_turns, interference, shared
 from tmkit.plans import Plan, Schedule
-from tmkit.robots import Manipulator, pair_distance
+from tmkit.robots import Manipulator
+from tmkit.robots.hands import pair_distance
 from tmkit.spatial import Pose
 from tmkit.tamp import ImprovementProgress, PlanningProgress, parts, plan_cost, schedule_plan
 from tmkit.visualization.page import plan_timeline, timeline_document

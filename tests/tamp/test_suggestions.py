@@ -11,10 +11,11 @@ from support.gantry import BLOCK, GANTRY, with_block
 import tmkit as tk
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
-from tmkit.pddl import Atom
+from tmkit.pddl.formulas import Atom
 from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
-from tmkit.tamp import BlockingBody, Diagnosis, PlanningProgress, PlanResult, PlanStatus, Suggestion, SuggestionKind
+from tmkit.tamp import Diagnosis, PlanningProgress, PlanResult, PlanStatus
+from tmkit.tamp.diagnosis.diagnosis import BlockingBody, Suggestion, SuggestionKind
 from tmkit.tamp.suggestions import removable_bodies, without_bodies
 
 
@@ -151,7 +152,7 @@ def test_what_may_be_taken_away_in_thought() -> None:
 
 
 def _blocked_by(*names: str) -> Any:
-    from tmkit.tamp import ActionDiagnosis
+    from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis
 
     return ActionDiagnosis("(wait)", 1, (), (), tuple(BlockingBody(name, 1) for name in names))
 

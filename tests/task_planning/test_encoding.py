@@ -7,7 +7,8 @@ from random import Random
 import pytest
 from support.task_problems import ground_actions, load, random_state
 
-from tmkit.pddl import Interpretation, parse_domain, parse_problem
+from tmkit.pddl import parse_domain, parse_problem
+from tmkit.pddl.evaluation import Interpretation
 from tmkit.task_planning.encoding import encode
 
 

@@ -23,10 +23,8 @@ from tmkit._support import subprocesses as processes
 from tmkit.errors import MissingExtraError, TaskPlannerError
 from tmkit.pddl import (
     And,
-    Atom,
     Fact,
     GroundAction,
-    Metric,
     Problem,
     State,
     load_domain,
@@ -36,6 +34,8 @@ from tmkit.pddl import (
     parse_problem,
     validate_task_plan,
 )
+from tmkit.pddl.formulas import Atom
+from tmkit.pddl.model import Metric
 from tmkit.task_planning import (
     FastDownward,
     TaskPlanner,

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from support.effort import scaled_examples
 from support.task_problems import DATA, NAMES, blocks_world, load, shortest_plan, small_problems
 
-from tmkit.pddl import And, Fact, GroundAction, Or, Problem, load_domain, parse_domain, parse_goal, parse_problem
+from tmkit.pddl import And, Fact, GroundAction, Problem, load_domain, parse_domain, parse_goal, parse_problem
+from tmkit.pddl.formulas import Or
 from tmkit.task_planning import FastDownward, TranslatedTask
 from tmkit.task_planning.step_bounds import Exploration, least_steps
 from tmkit.task_planning.z3_planner import interchangeable_objects

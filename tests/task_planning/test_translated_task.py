@@ -12,17 +12,8 @@ from support.effort import scaled_examples
 from support.task_problems import DATA, NAMES, all_facts, blocks_world, ground_actions, load, shortest_plan
 
 from tmkit.errors import TaskError, TaskPlannerError
-from tmkit.pddl import (
-    Atom,
-    Fact,
-    GroundAction,
-    Problem,
-    State,
-    load_domain,
-    parse_domain,
-    parse_goal,
-    validate_task_plan,
-)
+from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_domain, parse_goal, validate_task_plan
+from tmkit.pddl.formulas import Atom
 from tmkit.task_planning import FastDownward, TaskPlanStatus, TranslatedTask
 
 PLANNER = FastDownward(follow_up_searches=())

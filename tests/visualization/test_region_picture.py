@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tmkit.errors import MissingExtraError, OutputError
-from tmkit.motion import ReachableRegion
+from tmkit.motion.reachable_region import ReachableRegion
 from tmkit.visualization import draw_region
 
 

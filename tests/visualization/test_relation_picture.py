@@ -16,7 +16,8 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import MissingExtraError, OutputError, TmkitError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_twist, relate
+from tmkit.graph import SceneGraph, add_edge, add_twist, relate
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.relations import (
     AngularVelocityCoord,
     ForceCoord,
@@ -32,22 +33,10 @@ from tmkit.relations import (
     WrenchCoord,
 )
 from tmkit.relations.semantics import Coord
-from tmkit.visualization import (
-    Area,
-    Cross,
-    Dot,
-    Drawing,
-    Label,
-    Line,
-    draw_relations,
-    draw_semantics,
-    draw_semantics_graph,
-    relation_drawing,
-    save_drawings,
-    semantics_drawing,
-    semantics_graph_drawing,
-    try_edge,
-)
+from tmkit.visualization import draw_relations, draw_semantics, draw_semantics_graph
+from tmkit.visualization.drawing import Area, Cross, Dot, Drawing, Label, Line, save_drawings
+from tmkit.visualization.graph_picture import semantics_graph_drawing, try_edge
+from tmkit.visualization.relation_picture import relation_drawing, semantics_drawing
 
 ROOT = Path(__file__).resolve().parents[2]
 NINE = {

@@ -11,8 +11,11 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.errors import OutputError
-from tmkit.tamp import BranchFailure, SearchTree, SearchTreeNode
-from tmkit.visualization import Cross, Dot, Label, draw_search_tree, search_tree_drawing
+from tmkit.tamp import SearchTree
+from tmkit.tamp.search_tree import BranchFailure, SearchTreeNode
+from tmkit.visualization import draw_search_tree
+from tmkit.visualization.drawing import Cross, Dot, Label
+from tmkit.visualization.search_tree_picture import search_tree_drawing
 
 
 def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:

@@ -16,18 +16,8 @@ from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import Box, Revolute, SceneGraph, find_structure
 from tmkit.graph.patterns import Above, ChildOf, Part, Pattern
 from tmkit.spatial import Pose
-from tmkit.world import (
-    After,
-    BlockRunner,
-    Every,
-    FunctionBlock,
-    LiveScene,
-    OnChange,
-    OutputFrame,
-    check_chain,
-    run_block,
-)
-from tmkit.world.block_runner import provides
+from tmkit.world import After, BlockRunner, FunctionBlock, LiveScene, OnChange, OutputFrame, run_block
+from tmkit.world.block_runner import Every, check_chain, provides
 from tmkit.world.blocks import Edit, Found
 
 

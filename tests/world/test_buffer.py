@@ -21,17 +21,16 @@ from tmkit.world import (
     ConnectivityException,
     ExtrapolationException,
     Header,
-    InvalidArgumentException,
     JointState,
     LookupException,
     Quaternion,
     Time,
-    TimeoutException,
     Transform,
     TransformException,
     TransformStamped,
     Vector3,
 )
+from tmkit.world.messages import InvalidArgumentException, TimeoutException
 
 
 def message(

@@ -20,12 +20,12 @@ from tmkit.world import (
     Header,
     LookupException,
     Quaternion,
-    TimeoutException,
     Transform,
     TransformException,
     TransformStamped,
     Vector3,
 )
+from tmkit.world.messages import TimeoutException
 
 CAPACITY, WINDOW = 5, 3.0
 FRAMES = {"b": "a", "c": "b", "d": "a"}

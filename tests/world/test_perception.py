@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from tmkit.errors import BlockError, SceneError, SimulationError
-from tmkit.graph import Box, PointCloud, Revolute, SceneGraph, add_joint_values
+from tmkit.graph import Box, PointCloud, Revolute, SceneGraph
+from tmkit.graph.moments import add_joint_values
 from tmkit.simulation import Camera, Simulation, depth_points
 from tmkit.spatial import Pose
 from tmkit.world import LiveScene, PlaneSegmentation, TableRecognition, run_block

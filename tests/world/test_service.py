@@ -22,8 +22,10 @@ from tmkit.errors import ArgumentError, FileFormatError, MissingFileError, Scene
 from tmkit.graph import Box, Mesh, NoiseSource, Revolute, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter
-from tmkit.world import Client, InProcessTransport, LiveScene, ServiceLimits, WorldChange, WorldServer, read_tokens
+from tmkit.world import Client, InProcessTransport, LiveScene, ServiceLimits, WorldServer
 from tmkit.world.service import messages as m
+from tmkit.world.service.access import read_tokens
+from tmkit.world.service.client import WorldChange
 
 COVARIANCE = np.diag([1e-4, 2e-4, 3e-4, 1e-5, 2e-5, 3e-5])
 TETRAHEDRON = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])

@@ -20,7 +20,10 @@ from support.processes import Process, run_process
 from support.served_worlds import certificate_of_this_machine, free_address
 
 from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
-from tmkit.world import InProcessTransport, RecordingTransport, Transport, ZenohTransport, load_transport
+from tmkit.world import InProcessTransport
+from tmkit.world.service.recording import RecordingTransport
+from tmkit.world.service.transports import Transport, load_transport
+from tmkit.world.service.zenoh_transport import ZenohTransport
 
 Pair = tuple[Transport, Callable[[], Transport]]
 

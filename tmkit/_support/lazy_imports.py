@@ -1,8 +1,8 @@
 """Packages that import their names on first use: ``import tmkit`` stays cheap, whatever the package contains.
 
-A package lists its names once, in an ``if TYPE_CHECKING`` block, where type checkers, editors and ``lint-imports`` read
-them as plain imports; ``A as A`` marks a name as exported (PEP 484). :func:`lazy_names` reads the same block from the
-package's source when a name is first used; its names are the package's ``__all__``.
+A package lists its names once, in the stub ``__init__.pyi`` beside its ``__init__.py``, which type checkers and editors
+read; ``A as A`` marks a name as exported (PEP 484). :func:`lazy_names` reads the same stub when a name is first used;
+its names are the package's ``__all__``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from importlib.abc import InspectLoader
+    from importlib.abc import ResourceLoader
 
-# As ``ruff format`` writes an import within a block; parsing the whole source takes ten times as long.
-_IMPORT = re.compile(r"^    from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+# As ``ruff format`` writes an import; parsing the stub as Python takes ten times as long.
+_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 
 
 class _LazyPackage(ModuleType):
@@ -62,12 +62,13 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
 
 def _modules_of_names(package: ModuleType) -> dict[str, str]:
-    """Return the modules that the ``if TYPE_CHECKING`` block of a package imports its names from."""
+    """Return the modules that the stub of a package imports its names from."""
     assert package.__spec__ is not None
-    loader = cast("InspectLoader", package.__spec__.loader)
-    source = re.sub(" *#.*", "", loader.get_source(package.__name__) or "").partition("\nif TYPE_CHECKING:\n")[2]
+    assert package.__spec__.origin is not None
+    loader = cast("ResourceLoader", package.__spec__.loader)
+    stub = loader.get_data(f"{package.__spec__.origin}i").decode()
     return {
         name: module
-        for module, several, one in _IMPORT.findall(source)
-        for name in re.findall(r"(?:\w+ as )?(\w+)", several or one)
+        for module, several, one in _IMPORT.findall(stub)
+        for name in re.findall(r"\w+ as (\w+)", several or one)
     }

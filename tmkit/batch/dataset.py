@@ -191,7 +191,8 @@ class _View:
         self, states: Sequence[tuple[SceneGraph, NDArray[np.float64]]]
     ) -> Iterator[tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]]:
         """Yield the picture and the cloud (n, 3) of each state of a plan, seen by one camera."""
-        from tmkit.simulation import Simulation, StillScene, depth_points, fit_camera, render
+        from tmkit.simulation import Simulation, depth_points, fit_camera, render
+        from tmkit.simulation.rendering import StillScene
 
         width, height = self.size or (160, 120)
         with Simulation.from_scene(*states[0]) as simulation:

@@ -17,7 +17,8 @@ import numpy as np
 from tmkit.errors import ConfigurationError
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph
-from tmkit.plans import ContinuousGoal, ObjectAt
+from tmkit.plans import ObjectAt
+from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.spatial import Pose
 
 CUBE = 0.05

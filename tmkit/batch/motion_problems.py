@@ -28,7 +28,8 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import Box, Cylinder, SceneGraph, Shape, Sphere
 from tmkit.motion import CollisionWorld, PathStatus
 from tmkit.motion.motion_planner import MotionPlanner, PathCheck, PathQuery, RrtConnect, search_verified
-from tmkit.robots import Manipulator, find_manipulators
+from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import find_manipulators
 from tmkit.spatial import Pose
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem

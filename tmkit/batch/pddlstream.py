@@ -26,7 +26,8 @@ from typing import Any
 from tmkit._support.signals import temporary_folder
 from tmkit.batch.pddlstream_sampling import Choice, PddlStreamSampling, handled
 from tmkit.errors import ConfigurationError
-from tmkit.pddl import Action, And, Atom, Formula, Not
+from tmkit.pddl import Action, And, Not
+from tmkit.pddl.formulas import Atom, Formula
 from tmkit.plans import Plan
 from tmkit.plans.continuous_goals import ArmAt
 from tmkit.tamp.options import PlanningOptions
@@ -43,7 +44,7 @@ _SECONDS = 600.0  # of a search without a time limit
 
 @dataclass(frozen=True)
 class PddlStream:
-    """A planner for :func:`tmkit.batch.run_arena`: PDDLStream from a checkout, with Fast Downward of up-fast-downward.
+    """PDDLStream from a checkout, with up-fast-downward: a planner for :func:`tmkit.batch.arena.run_arena`.
 
     Args:
         folder: the checkout, with the submodule ``downward``, whose translator is used.

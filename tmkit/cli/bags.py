@@ -16,7 +16,8 @@ from tmkit.cli.serving import Settings, TransportName, WorldName, settings_of
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.world import BagReplay, Buffer, Client
+    from tmkit.world import Buffer, Client
+    from tmkit.world.bags import BagReplay
 
 app = typer.Typer(help="Record a served world to a ROS 2 bag, and replay bags; without ROS.", no_args_is_help=True)
 _AT_ONCE = 100  # messages that make one version of a served world, where they follow each other fast
@@ -28,7 +29,7 @@ Token = Annotated[str, typer.Option("--token", envvar="TMKIT_TOKEN", help="Of th
 @app.command()
 def info(bag: Bag, as_json: AsJson = False) -> None:
     """List the topics of a bag, and which of them are replayed."""
-    from tmkit.world import read_bag_info
+    from tmkit.world.bags import read_bag_info
 
     found = read_bag_info(bag)
     if as_json:

@@ -132,7 +132,7 @@ def arena(
     as_json: AsJson = False,
 ) -> None:
     """Run planners on suites of problems and print one table: solved, valid, time, length of plans and paths."""
-    from tmkit.batch import arena_table, load_suite, run_arena
+    from tmkit.batch.arena import arena_table, load_suite, run_arena
 
     with progress("reading the suites"):
         problems = {Path(name).stem: load_suite(name) for name in suites}

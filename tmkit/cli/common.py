@@ -17,7 +17,7 @@ from tmkit.errors import MissingExtraError, OutputError, TmkitError
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import ImportNote
-    from tmkit.formats import GoalScene
+    from tmkit.formats.goal_scene import GoalScene
     from tmkit.graph import SceneGraph
 
 _logger = logging.getLogger(__name__)

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tmkit.graph import SceneGraph
-    from tmkit.plans import ContinuousGoal, Plan
+    from tmkit.plans import Plan
+    from tmkit.plans.continuous_goals import ContinuousGoal
 
 TmpScenes = Annotated[
     list[str] | None,
@@ -131,7 +132,7 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
     """Return the configuration (n_joints,) of ``--start``; joints that it omits are at the arms' ready one."""
     if start is None:
         return None
-    from tmkit.robots import find_manipulators, home_configuration
+    from tmkit.robots.robot_files import find_manipulators, home_configuration
 
     if "=" in start or (is_bare(start) and not Path(start).exists()):
         values = joint_values(start, option="--start")
@@ -147,7 +148,7 @@ def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | N
 def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
     """Return where the first motion of a plan file of the original begins."""
     from tmkit._support.source_location import did_you_mean
-    from tmkit.formats import first_configuration, read_tmp
+    from tmkit.formats.tmp_file import first_configuration, read_tmp
 
     motion, values = first_configuration(read_tmp(start))
     for joint, place in zip(motion.joints, motion.joint_places, strict=True):
@@ -218,7 +219,7 @@ def wanted_goals(
 
 def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None) -> None:
     """Check that the goals of a file name frames and joints; the planner checks those of options."""
-    from tmkit.plans import ContinuousGoal
+    from tmkit.plans.continuous_goals import ContinuousGoal
 
     if file is None or not isinstance(goals, list):
         return

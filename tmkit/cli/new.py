@@ -22,7 +22,8 @@ from tmkit.errors import OutputError, TmkitError, UnknownNameError
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.robots import InferredArm, Manipulator
+    from tmkit.robots import Manipulator
+    from tmkit.robots.infer_arm import InferredArm
 
 _SAMPLES = 500  # random configurations that are looked at
 _AS_INFERRED, _NO_HAND = "as inferred", "none"

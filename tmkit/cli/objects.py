@@ -68,7 +68,8 @@ def add(
     scene, report = object.described([part for parts in cut for part in parts if part.visual or part.collision])
     write_json_scene(scene, target)
     if picture is not None:
-        from tmkit.simulation import StillScene, fit_camera, render, write_picture
+        from tmkit.simulation import fit_camera, render, write_picture
+        from tmkit.simulation.rendering import StillScene
 
         parts = [_coloured(part, number) for number, part in enumerate(scene.shapes(name)) if part.collision]
         coloured = scene.set_shapes(name, parts)

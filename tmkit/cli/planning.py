@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
     from tmkit.plans import Plan
     from tmkit.simulation import SimulationReport
-    from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, PortfolioResult, ValidationReport
+    from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, ValidationReport
+    from tmkit.tamp.portfolio import PortfolioResult
 
 _DEMO_GOAL = "(and (on a b) (on b c))"
 
@@ -178,7 +179,7 @@ def plan(
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
     from tmkit.task_planning.fast_downward_process import start_server
-    from tmkit.visualization import require_plots
+    from tmkit.visualization.drawing import require_plots
 
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
     file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
@@ -427,7 +428,8 @@ def _say_nothing(_: object) -> None:
 def _plan(
     problem: PlanningProblem, options: PlanningOptions, *, best: dict[int, Plan] | None = None
 ) -> PlanResult | PortfolioResult:
-    from tmkit.tamp import ImprovementProgress, PlanningProgress, PortfolioImprovement, plan_portfolio
+    from tmkit.tamp import ImprovementProgress, PlanningProgress, plan_portfolio
+    from tmkit.tamp.progress import PortfolioImprovement
 
     def tell(told: PlanningProgress) -> None:
         if isinstance(told, ImprovementProgress) and best is not None:

@@ -17,9 +17,11 @@ from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import ImportNote
-    from tmkit.formats.srdf import RobotSemantics
+    from tmkit.formats.srdf.values import RobotSemantics
     from tmkit.graph import SceneGraph
-    from tmkit.robots import InferredArm, JointRow, Manipulator, RobotReport
+    from tmkit.robots import Manipulator
+    from tmkit.robots.infer_arm import InferredArm
+    from tmkit.robots.robot_check import JointRow, RobotReport
     from tmkit.tamp.trial_pick import TrialPick
 
 app = typer.Typer(help="Check robots.", no_args_is_help=True)
@@ -68,7 +70,7 @@ def check(
     if robot is not None and (base is not None or tip is not None):
         raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
     if picture is not None:
-        from tmkit.visualization import require_plots
+        from tmkit.visualization.drawing import require_plots
 
         require_plots(picture)
     for path in (write_srdf, picture, trial_picture):
@@ -191,7 +193,7 @@ def _line(row: JointRow, width: int) -> str:
 
 def _semantics(scene: SceneGraph, arm: Manipulator, report: RobotReport) -> RobotSemantics:
     """Return the arm and its hand as groups with states, and the pairs that need no check."""
-    from tmkit.formats.srdf import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup
+    from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup
 
     words = {"adjacent": "Adjacent", "always": "Always"}
     pairs = {(first, second): words.get(reason, reason) for first, second, reason in scene.allowed_pairs}

@@ -25,7 +25,7 @@ from tmkit.cli.reporting import say
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
 
 if TYPE_CHECKING:
-    from tmkit.tamp import PlanningDomain
+    from tmkit.tamp.domains.planning_domain import PlanningDomain
     from tmkit.world import BlockRunner, FunctionBlock, LiveScene
 
 _LOOPBACK = re.compile(r"[\w-]+/(127\.[\d.]+|localhost|\[::1\])(:\d+)?([?#].*)?")
@@ -90,8 +90,9 @@ def serve(
     import resource
     import time
 
-    from tmkit.world import LiveScene, WorldServer, load_transport, read_tokens
-    from tmkit.world.service.transports import require_port
+    from tmkit.world import LiveScene, WorldServer
+    from tmkit.world.service.access import read_tokens
+    from tmkit.world.service.transports import load_transport, require_port
 
     if transport == "zenoh":
         require_port(listen)
@@ -160,7 +161,8 @@ def _values(config: str) -> dict[str, Any]:
 
 
 def _trigger(value: Any) -> Any:
-    from tmkit.world import After, Every, OnChange
+    from tmkit.world import After, OnChange
+    from tmkit.world.block_runner import Every
 
     kinds = {"below": (OnChange, str), "after": (After, str), "every": (Every, float)}
     if value == {}:
@@ -203,7 +205,7 @@ def _domain(value: Any) -> PlanningDomain:
 def _converted(name: str, value: Any, hint: Any) -> Any:
     import msgspec
 
-    from tmkit.tamp import PlanningDomain
+    from tmkit.tamp.domains.planning_domain import PlanningDomain
 
     if hint is PlanningDomain:
         return _domain(value)

@@ -82,7 +82,8 @@ def _planner(name: str) -> TaskPlanner[Any]:
 def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
     """Return a valid plan as the planning competitions write it, laid out in time where actions have durations."""
     from tmkit.errors import TaskPlannerError
-    from tmkit.pddl import Metric, schedule_fault, validate_task_plan
+    from tmkit.pddl import schedule_fault, validate_task_plan
+    from tmkit.pddl.model import Metric
     from tmkit.task_planning import makespan, schedule
 
     validation = validate_task_plan(problem, result.steps)

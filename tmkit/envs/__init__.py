@@ -5,17 +5,13 @@ do.
 """
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
 
-if TYPE_CHECKING:
-    from tmkit.envs.physical import PhysicalEnv as PhysicalEnv
-    from tmkit.envs.symbolic import SymbolicEnv as SymbolicEnv
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
-    if find_spec("gymnasium") is not None:
-        import gymnasium
+__getattr__, __dir__ = lazy_names(__name__)
 
-        for _name in ("Symbolic", "Physical"):
-            gymnasium.register(f"tmkit/{_name}-v0", entry_point=f"tmkit.envs.{_name.lower()}:{_name}Env")
+if find_spec("gymnasium") is not None:
+    import gymnasium
+
+    for _name in ("Symbolic", "Physical"):
+        gymnasium.register(f"tmkit/{_name}-v0", entry_point=f"tmkit.envs.{_name.lower()}:{_name}Env")

@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.batch import FixedProblem, GeneratorSource, ProblemSource
+from tmkit.batch import FixedProblem, ProblemSource
+from tmkit.batch.generators import GeneratorSource
 from tmkit.errors import ConfigurationError, MissingExtraError
-from tmkit.pddl import And, Atom, Fact, Formula, GroundAction, Problem, State
+from tmkit.pddl import And, Fact, GroundAction, Problem, State
 from tmkit.pddl.evaluation import Interpretation
-from tmkit.pddl.formulas import Not
+from tmkit.pddl.formulas import Atom, Formula, Not
 from tmkit.pddl.substitution import conjuncts_of
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.problem import PlanningProblem
@@ -114,7 +115,8 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
     some thousand steps a second.
 
     Args:
-        source: where problems come from, one problem, or the name of a generator (:func:`tmkit.batch.generate`).
+        source: where problems come from, one problem, or the name of a generator
+            (:func:`tmkit.batch.generators.generate`).
             All must have the same objects.
         parameters: of the generator.
         observation: ``array``: a dictionary of ``state`` and ``goal``, each 0 or 1 for each fact; ``graph``: objects

@@ -34,7 +34,8 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph.semantic_edges.wrenches import masses, weight
-from tmkit.spatial import Pose, checked_covariance, covariance_root
+from tmkit.spatial import Pose, covariance_root
+from tmkit.spatial.covariances import checked_covariance
 from tmkit.spatial.plain import plain_number, plain_numbers
 
 Array = NDArray[np.float64]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit.errors import SceneError
-from tmkit.graph import Observation
+from tmkit.graph.observation_frames import Observation
 from tmkit.spatial import GaussianPose
 from tmkit.spatial.plain import check_fields, plain_numbers
 

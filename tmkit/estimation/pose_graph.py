@@ -17,11 +17,11 @@ would be infinite. ``scene.condition`` takes both.
 
 Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
 
-gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to
-the root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known orientations, its poses the initial
+gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
+root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known orientations, its poses the initial
 ``gtsam.Values``; variable k has the key k. gtsam's errors are on the right as ours, with the rotation first:
-covariances are turned by :func:`tmkit.spatial.swap_linear_angular` on the way out and back; ``solution_from_gtsam``
-takes the values of other optimisers of gtsam's, too.
+covariances are turned by :func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back;
+``solution_from_gtsam`` takes the values of other optimisers of gtsam's, too.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import NoiseSource, SceneGraph
 from tmkit._support.results import IteratedEstimate
 from tmkit.errors import MissingExtraError, SceneError
-from tmkit.graph import Observation, common_ancestor, observations, remove_observations
-from tmkit.spatial import GaussianPose, Pose, PoseMeasurement, Retraction, adjoint, covariance_root, swap_linear_angular
-from tmkit.spatial.covariances import inverse_covariance, is_singular
+from tmkit.graph import common_ancestor, observations
+from tmkit.graph.observation_frames import Observation, remove_observations
+from tmkit.spatial import GaussianPose, Pose, PoseMeasurement, Retraction, adjoint, covariance_root
+from tmkit.spatial.covariances import inverse_covariance, is_singular, swap_linear_angular
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -25,7 +25,8 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError
 from tmkit.estimation.policies import Estimate, ResolutionPolicy
-from tmkit.graph import Observation, common_ancestor, joints_between, observations, path_noise, remove_observations
+from tmkit.graph import common_ancestor, joints_between, observations, path_noise
+from tmkit.graph.observation_frames import Observation, remove_observations
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
 _MOST_PATHS = 500

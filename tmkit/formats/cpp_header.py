@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.graph import AttachedShape, EdgeNoise, Joint, NoiseSource, SceneGraph, Shape
+from tmkit._core import EdgeNoise
+from tmkit.graph import AttachedShape, Joint, NoiseSource, SceneGraph, Shape
 from tmkit.graph.attributes import attribute_text
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import Pose

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._core import EdgeNoise, StampedPoses
 from tmkit._support.output import write_files
 from tmkit.errors import SceneError
 from tmkit.formats.cpp_header import cpp_of_scene
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
-from tmkit.graph import AttachedShape, EdgeNoise, Fixed, Inertia, Joint, NoiseSource, SceneGraph, Shape, StampedPoses
+from tmkit.graph import AttachedShape, Fixed, Inertia, Joint, NoiseSource, SceneGraph, Shape
 from tmkit.graph.attributes import plain_attribute
 from tmkit.graph.traversal import Stamped, stamped_attributes
 from tmkit.spatial import Pose

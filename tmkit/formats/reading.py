@@ -26,7 +26,7 @@ from tmkit.formats.spec.values import specification_of_scene
 from tmkit.graph import SceneGraph
 
 if TYPE_CHECKING:
-    from tmkit.formats.srdf import RobotSemantics
+    from tmkit.formats.srdf.values import RobotSemantics
 
 _NEAR_IN_SPELLING = [suffix for suffix in SCENE_SUFFIXES if suffix != ".world"]  # a .blend is not meant to be one
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first

@@ -4,12 +4,6 @@
 by the Language Server Protocol over the standard streams. The Pygments lexers of the scene languages are here, too.
 """
 
-from typing import TYPE_CHECKING
-
 from tmkit._support.lazy_imports import lazy_names
 
-if TYPE_CHECKING:
-    from tmkit.lsp.lexers import RobrayLexer as RobrayLexer, RsgLexer as RsgLexer
-    from tmkit.lsp.server import language_server as language_server
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -26,7 +26,7 @@ from tmkit.graph import AttachedShape, PointCloud, SceneGraph
 from tmkit.graph.traversal import leading_joint
 from tmkit.motion.reachable_region import hull_points
 from tmkit.plans.values import Plan
-from tmkit.robots import pair_distance
+from tmkit.robots.hands import pair_distance
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.spatial.plain import plain_numbers
 

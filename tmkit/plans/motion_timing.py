@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionRules, CollisionWorld, Exemption, TorqueLimits, recheck_path
-from tmkit.motion.collision_rules import TOUCHING
+from tmkit.motion import CollisionRules, CollisionWorld, TorqueLimits, recheck_path
+from tmkit.motion.collision_rules import TOUCHING, Exemption
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.timing import BlendedPath, TimedPath, blend_path
 from tmkit.plans.values import Configuration, Plan, PlannedMotion, PlanStep, Segment, SegmentKind

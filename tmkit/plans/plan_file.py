@@ -28,9 +28,11 @@ from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.graph.task_facts import TaskFact
-from tmkit.motion import Exemption, PathConstraint
+from tmkit.motion import PathConstraint
+from tmkit.motion.collision_rules import Exemption
 from tmkit.motion.path_constraints import constraint_of_node
-from tmkit.pddl import Fact, GroundAction, Metric
+from tmkit.pddl import Fact, GroundAction
+from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tmkit.errors import PlanFileError
-from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, write_tmp
+from tmkit.formats.tmp_file import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, write_tmp
 from tmkit.graph import SceneGraph
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment
 from tmkit.robots import Manipulator

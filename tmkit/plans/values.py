@@ -19,9 +19,11 @@ from tmkit._support.content_equality import ContentEquality
 from tmkit._support.elementary import norms
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Exemption, PathConstraint
+from tmkit.motion import PathConstraint
+from tmkit.motion.collision_rules import Exemption
 from tmkit.motion.timing import BlendedPath
-from tmkit.pddl import Fact, GroundAction, Metric
+from tmkit.pddl import Fact, GroundAction
+from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.observations import CovarianceRows, PlannedObservation, with_observations

@@ -25,7 +25,9 @@ import numpy as np
 from tmkit.errors import UnknownNameError
 from tmkit.relations import representations, rules, semantic, semantics
 from tmkit.relations.representation import Representation
-from tmkit.relations.semantic import SemanticPose, SemanticRelation, differentiate
+from tmkit.relations.semantic.base import SemanticRelation
+from tmkit.relations.semantic.constant import SemanticPose
+from tmkit.relations.semantic.velocities_and_forces import differentiate
 from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, written
 from tmkit.relations.violations import SemanticError, Violation, refusal
 

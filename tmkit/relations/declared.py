@@ -25,7 +25,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
-from tmkit.relations.semantic import SemanticPose, SemanticRelation
+from tmkit.relations.semantic.base import SemanticRelation
+from tmkit.relations.semantic.constant import SemanticPose
 from tmkit.relations.semantics import PoseCoord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
 from tmkit.spatial import Pose

@@ -30,8 +30,8 @@ import numpy as np
 
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, RobotError, nearest_name
-from tmkit.formats.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members, read_srdf
-from tmkit.formats.srdf.values import refused
+from tmkit.formats.srdf import read_srdf
+from tmkit.formats.srdf.values import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members, refused
 from tmkit.graph import SceneGraph
 from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator

@@ -29,7 +29,8 @@ from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.plans import PlanStep, Segment, TimedMotion
+    from tmkit.plans import PlanStep, Segment
+    from tmkit.plans.execution import TimedMotion
     from tmkit.robots import Manipulator
 
 _logger = logging.getLogger(__name__)

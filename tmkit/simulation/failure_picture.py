@@ -31,8 +31,8 @@ from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.rendering import Renderer, StillScene, render
 from tmkit.simulation.shapes import drawn_triangles
 from tmkit.spatial import Pose
-from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SuggestionKind
-from tmkit.tamp.diagnosis.diagnosis import in_centimetres
+from tmkit.tamp import PlanResult
+from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, FailureCause, FailureExample, SuggestionKind, in_centimetres
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tmkit.graph import SceneGraph
-from tmkit.robots import is_movable
+from tmkit.robots.mechanisms import is_movable
 
 _MOVING_JOINTS = ("revolute", "continuous", "prismatic")
 

@@ -20,7 +20,8 @@ from tmkit.simulation.recording import FRAMES_PER_SECOND, SPEED, Film, captioned
 from tmkit.simulation.rendering import Renderer, StillScene, open_studio
 
 if TYPE_CHECKING:
-    from tmkit.plans import PlanStep, TimedMotion
+    from tmkit.plans import PlanStep
+    from tmkit.plans.execution import TimedMotion
     from tmkit.robots import Manipulator
 
 _MOMENTS = 6  # of a plan at which is looked what is hidden

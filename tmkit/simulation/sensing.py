@@ -25,7 +25,8 @@ from tmkit.simulation.camera import SAMPLES, Camera, Posed, crosses_box
 from tmkit.simulation.pieces import partition
 from tmkit.simulation.rendering import StillScene
 from tmkit.simulation.world import Simulation
-from tmkit.spatial import Pose, checked_covariance, covariance_root
+from tmkit.spatial import Pose, covariance_root
+from tmkit.spatial.covariances import checked_covariance
 
 _OFF = 0.1  # metres by which a false detection is off, in every direction along a level
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, Mesh, SceneGraph
-from tmkit.manipulation import SweptVolume
+from tmkit.manipulation.swept_volume import SweptVolume
 from tmkit.plans import Plan
 from tmkit.simulation.camera import fit_camera
 from tmkit.simulation.recording import check_output, write_picture

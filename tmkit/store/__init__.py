@@ -7,13 +7,6 @@ scenes without a store.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tmkit._support.lazy_imports import lazy_names
 
-if TYPE_CHECKING:
-    from tmkit.store.encoding import Conflict as Conflict, merge_scenes as merge_scenes
-    from tmkit.store.store import Collected as Collected, Store as Store, Version as Version
-    from tmkit.store.versions import StoreLimits as StoreLimits
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__)

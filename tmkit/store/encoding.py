@@ -32,8 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit import graph
+from tmkit._core import EdgeNoise, FrameDifference, Group, StampedPoses
 from tmkit.errors import MergeConflictError, StoreError, TmkitError
-from tmkit.graph import EdgeNoise, FrameSpecification, NoiseSource, SceneDifference, SceneGraph, Shape, diff
+from tmkit.graph import FrameSpecification, NoiseSource, SceneDifference, SceneGraph, Shape, diff
 from tmkit.spatial import Pose
 
 Seven = tuple[float, float, float, float, float, float, float]
@@ -202,7 +203,7 @@ class Replay:
             for name, (number, after, sources) in self._changed.items():
                 used = {number for noise in (after.noise, after.twist_noise) if noise for number, _ in noise[1]}
                 now = _frame_of(after, [], {number: _source(sources[number], self._source) for number in used})
-                frames.append(graph.FrameDifference(number, scene.specification(name), now))
+                frames.append(FrameDifference(number, scene.specification(name), now))
             self._scene = scene.apply(SceneDifference(frames))
             self._changed.clear()
         return self._scene
@@ -222,7 +223,7 @@ def _difference(
     for number, old, after in record.frames:
         before = None if old is None else base.specification(old)
         now = None if after is None else _frame_of(after, shapes, sources)
-        frames.append(graph.FrameDifference(number, before, now))
+        frames.append(FrameDifference(number, before, now))
     return SceneDifference(
         frames,
         pairs=record.pairs,
@@ -276,7 +277,7 @@ def _frame_of(
     if record.stamps is not None:
         capacity, window, entries = record.stamps
         times, poses = [stamp for stamp, _ in entries], [Pose.from_array(pose) for _, pose in entries]
-        more["stamps"] = graph.StampedPoses(times, poses, capacity=capacity, window=window)
+        more["stamps"] = StampedPoses(times, poses, capacity=capacity, window=window)
     for key, noise in ("noise", record.noise), ("twist_noise", record.twist_noise):
         if noise is not None:
             maps = {sources[number]: _numbers(matrix, sources[number].dimension) for number, matrix in noise[1]}
@@ -325,12 +326,12 @@ def _primitive(kind: str, dimensions: list[float]) -> Shape:
     return _PRIMITIVES[kind](*dimensions)
 
 
-def _stamps_record(stamps: graph.StampedPoses) -> tuple[int, float, list[tuple[float, Any]]]:
+def _stamps_record(stamps: StampedPoses) -> tuple[int, float, list[tuple[float, Any]]]:
     rows = zip(np.asarray(stamps.stamps).tolist(), stamps.poses, strict=True)
     return stamps.capacity, stamps.window, [(stamp, pose.as_array().tolist()) for stamp, pose in rows]
 
 
-def _attributes_text(owner: FrameSpecification | graph.Group) -> str:
+def _attributes_text(owner: FrameSpecification | Group) -> str:
     from tmkit.graph.attributes import plain_attributes  # few scenes have attributes
 
     values = [plain_attributes(owner.attributes), plain_attributes(owner.attribute_stamps)]

@@ -22,7 +22,8 @@ import numpy as np
 from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotion
-from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
+from tmkit.pddl import GroundAction, Problem, validate_task_plan
+from tmkit.pddl.model import Metric
 from tmkit.pddl.validation import by_turns
 from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.schedule import Schedule

@@ -37,7 +37,8 @@ from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import outline, reach, solids_of
 from tmkit.plans.failures import FailureKind
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames, pair_distance
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.hands import pair_distance
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.diagnosis.diagnosis import listed

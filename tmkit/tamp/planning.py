@@ -14,7 +14,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.options import unknown_option
 from tmkit.errors import ArgumentError
 from tmkit.graph import SceneGraph
-from tmkit.robots import Robots
+from tmkit.robots.robot_files import Robots
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.options import PlanningKeywords, PlanningOptions
 from tmkit.tamp.portfolio import plan_portfolio

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.content_equality import ContentEquality
 from tmkit.errors import TaskError
-from tmkit.formats import GoalScene
+from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph
-from tmkit.pddl import Formula
+from tmkit.pddl.formulas import Formula
 from tmkit.plans.continuous_goals import ArmAt, ObjectAt, ObjectIn
-from tmkit.robots import Manipulator, Robots
+from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robots
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain
 
@@ -45,9 +46,9 @@ class PlanningProblem(ContentEquality):
             built in Python.
         goal: PDDL text as ``"(and (on a b) (on b c))"``, a formula, a :class:`tmkit.plans.ObjectAt`,
             :class:`~tmkit.plans.ObjectIn` or :class:`~tmkit.plans.ArmAt`, or a scene that shows the goal (see
-            :func:`tmkit.tamp.goal_of_scene`); or several of these, all of which must hold at the end. Or the path of a
-            PDDL problem file (``Path``, or text that ends in ``.pddl``) alone, whose objects and initial facts, where
-            it gives them, must be those of the scene.
+            :func:`tmkit.tamp.domains.problems.goal_of_scene`); or several of these, all of which must hold at the end.
+            Or the path of a PDDL problem file (``Path``, or text that ends in ``.pddl``) alone, whose objects and
+            initial facts, where it gives them, must be those of the scene.
         robots: built-in name, TOML file, SRDF group or description of an arm; or a sequence of them, for a domain that
             uses several arms.
         semantics: the domain semantics, if they are not in the file beside the PDDL: a built-in domain, a folder or a

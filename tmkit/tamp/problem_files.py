@@ -27,9 +27,8 @@ from tmkit.formats import load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.package_uris import below, is_public, project_folders, real_path
 from tmkit.graph import SceneGraph
-from tmkit.plans import ContinuousGoal
-from tmkit.plans.continuous_goals import goal_of_node
-from tmkit.robots import find_manipulators, home_configuration
+from tmkit.plans.continuous_goals import ContinuousGoal, goal_of_node
+from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem, problem_file_of
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.argument_errors import degrees_hint
 from tmkit.errors import CollisionError, ConfigurationError, TaskError
-from tmkit.formats import GoalScene
+from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.concave_objects import with_convex_pieces
 from tmkit.manipulation.grasps.sampling import grip_faults
@@ -29,8 +29,10 @@ from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, find_manipulators, home_configuration, pair_distance
+from tmkit.robots import Manipulator
+from tmkit.robots.hands import pair_distance
 from tmkit.robots.mechanisms import held_by
+from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import load_planning_domain

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.pddl import And, Formula
+from tmkit.pddl import And
+from tmkit.pddl.formulas import Formula
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.context import PlanningContext, SearchLog

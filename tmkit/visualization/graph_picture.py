@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import TmkitError
-from tmkit.graph import Node, SceneGraph, add_edge
+from tmkit.graph import SceneGraph, add_edge
+from tmkit.graph.semantic_edges.edges import Node
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import MARGIN, Area, Cross, Drawing, Label, Line, Mark, save_drawings
 

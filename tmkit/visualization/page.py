@@ -30,7 +30,8 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.output import check_writable, write_text
 from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, TmkitError
 from tmkit.graph import SceneGraph, diff
-from tmkit.plans import Plan, PlanStep, Schedule, Segment, SegmentKind, TimedMotion, execute
+from tmkit.plans import Plan, PlanStep, Schedule, Segment, SegmentKind, execute
+from tmkit.plans.execution import TimedMotion
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import PythonDomain

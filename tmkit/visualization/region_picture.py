@@ -22,7 +22,7 @@ from tmkit.visualization.drawing import require_plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tmkit.motion import ReachableRegion
+    from tmkit.motion.reachable_region import ReachableRegion
 
 _VIEWS = (("top", 0, 1), ("front", 1, 2), ("side", 0, 2))
 _AXES = "xyz"

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from tmkit.graph import SceneGraph, relate
-from tmkit.relations import SemanticRelation, from_dict, to_dict
+from tmkit.relations import from_dict, to_dict
+from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantics import Coord, ForceCoord, TorqueCoord, WrenchCoord
 from tmkit.relations.violations import refusal
 from tmkit.spatial import Pose

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from tmkit.graph import SceneGraph
-from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SearchTree
+from tmkit.tamp import PlanResult, SearchTree
+from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, FailureCause, FailureExample
 from tmkit.visualization.stage import Panel, PanelMaker, Stage
 from tmkit.visualization.viewer_panels import RED, JointsPanel, PlanPanel, TreePanel, boxed
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from tmkit.graph.display.outline import count_of
-from tmkit.tamp import SearchTree, SearchTreeNode
+from tmkit.tamp import SearchTree
+from tmkit.tamp.search_tree import SearchTreeNode
 from tmkit.visualization.drawing import MARGIN, Cross, Dot, Drawing, Label, Line, Mark, save_drawings
 
 _PLAN, _OTHER, _TRANSFER, _FAILED, _EDGE = "#1f5fa8", "#4a525a", "#e07b00", "#c2262e", "#b4bac0"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.robots import find_manipulators, home_configuration
+from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.tamp import PlanningProblem
 from tmkit.visualization.page import (
     CELL,

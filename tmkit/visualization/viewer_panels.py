@@ -19,7 +19,8 @@ from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, diff
 from tmkit.graph.moments import configuration
 from tmkit.spatial import Pose
-from tmkit.store import Store, Version
+from tmkit.store import Store
+from tmkit.store.store import Version
 from tmkit.visualization.scene_model import Color
 from tmkit.visualization.stage import Panel, Stage
 
@@ -235,7 +236,7 @@ class FactsPanel(Panel):
     """The facts that the semantics of the problem's domain derive from the state; those that changed are marked."""
 
     def _build(self, gui: Any, tabs: Any) -> None:
-        from tmkit.robots import find_manipulators
+        from tmkit.robots.robot_files import find_manipulators
         from tmkit.tamp import StateDeriver, load_planning_domain
 
         viewer, problem = self._viewer, self._viewer.problem

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tmkit._core import SceneGraph
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
-from tmkit.graph import walk_nodes
+from tmkit.graph.nodes import walk_nodes
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.spatial.plain import check_fields
 from tmkit.world.blocks import FunctionBlock, blamed, executed, frames_below, has_changed, node_of, touched

@@ -22,9 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape, diff
 from tmkit.errors import ArgumentError, BlockError, DuplicateNameError, TmkitError, UnknownNameError
-from tmkit.graph import joint_history, walk_nodes
-from tmkit.graph.nodes import SceneNode
-from tmkit.graph.patterns import Pattern, find_structure
+from tmkit.graph import joint_history
+from tmkit.graph.nodes import SceneNode, walk_nodes
+from tmkit.graph.patterns import Pattern
+from tmkit.graph.patterns.pattern import find_structure
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import check_fields
 from tmkit.world.live_scene import LiveScene

@@ -22,7 +22,8 @@ from tmkit._core import Fixed, SceneGraph, StampedPoses, Unstated, common_stamps
 from tmkit._support.source_location import first_repeated
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
 from tmkit.graph.moments import add_joint_values, configuration, driving_joints, joint_history
-from tmkit.spatial import Pose, from_ros_pose
+from tmkit.spatial import Pose
+from tmkit.spatial.converters import from_ros_pose
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.messages import (
     ConnectivityException,

@@ -24,9 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.results import Result
 from tmkit.errors import ArgumentError, CollisionError, SceneError, TaskError
 from tmkit.graph import Free, SceneGraph
-from tmkit.plans import Executor, Plan, PlanStep, SegmentKind, execute_step
-from tmkit.robots import movable_frames, pair_distance
-from tmkit.simulation import Detection, draw_failure, draw_marked
+from tmkit.plans import Executor, Plan, PlanStep, SegmentKind
+from tmkit.plans.execution import execute_step
+from tmkit.robots import movable_frames
+from tmkit.robots.hands import pair_distance
+from tmkit.simulation import Detection, draw_failure
+from tmkit.simulation.failure_picture import draw_marked
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem, repair_plan
 from tmkit.world.detections import TOLERANCE, agrees, associated, fused, largest_agreement, resting
 

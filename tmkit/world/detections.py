@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import SceneGraph
-from tmkit.estimation import associate
+from tmkit.estimation.policies import associate
 from tmkit.motion.regions.surfaces import support_surfaces
 from tmkit.robots import movable_frames
 from tmkit.simulation import Detection

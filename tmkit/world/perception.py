@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tmkit._core import AttachedShape, Box, PointCloud, SceneGraph
 from tmkit.errors import SceneError
-from tmkit.graph.patterns import Above, Part, Pattern, Touching, find_structure
+from tmkit.graph.patterns import Above, Part, Pattern, Touching
+from tmkit.graph.patterns.pattern import find_structure
 from tmkit.spatial import Pose
 from tmkit.world.blocks import Edit, Found, FunctionBlock, OutputFrame, newest_configuration
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from tmkit._core import AttachedShape, Free, SceneGraph, StampedPoses
 from tmkit.errors import SceneError
-from tmkit.estimation import associate
-from tmkit.graph import Stamped, at_stamp, observations, remove_observations
+from tmkit.estimation.policies import associate
+from tmkit.graph import Stamped, at_stamp, observations
+from tmkit.graph.observation_frames import remove_observations
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import GaussianPose, chi_square_quantile, fuse, mahalanobis_distance
-from tmkit.tamp import PlanningDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import scene_objects
 from tmkit.world.blocks import Edit, Found, FunctionBlock, OutputFrame, newest_configuration
 

@@ -19,7 +19,8 @@ from tmkit.formats import convert_scene, load_scene
 from tmkit.formats.reading import read_specifications
 from tmkit.formats.rsg.values import UNITS
 from tmkit.formats.rsg.writer import rsg_from_scene
-from tmkit.graph import SceneGraph, observations, walk_nodes
+from tmkit.graph import SceneGraph, observations
+from tmkit.graph.nodes import walk_nodes
 
 TABLE = Path(__file__).parents[2] / "data" / "kitchen_table.rsg"
 IDENTITY = "value HomogeneousTransformationMatrix ([1, 0, 0, 0 m], [0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1])"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.panda_srdf import PANDA_SRDF
 
-from tmkit._support import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.formats import load_scene
 
 

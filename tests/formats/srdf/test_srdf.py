@@ -11,7 +11,8 @@ from support.panda_srdf import PANDA_SRDF
 
 from tmkit.errors import FileFormatError, MissingFileError, RobotError, SceneError, UnknownNameError
 from tmkit.formats import load_scene
-from tmkit.formats.srdf import (
+from tmkit.formats.srdf import read_srdf, write_srdf
+from tmkit.formats.srdf.values import (
     Chain,
     EndEffector,
     GroupState,
@@ -20,8 +21,6 @@ from tmkit.formats.srdf import (
     SrdfGroup,
     VirtualJoint,
     group_members,
-    read_srdf,
-    write_srdf,
 )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tmkit._support import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.formats import load_scene, write_urdf
 from tmkit.graph import Plane, SceneGraph
 from tmkit.spatial import Pose

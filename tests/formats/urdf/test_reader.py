@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from formats.conftest import Loader
 
-from tmkit._support import ImportNote
+from tmkit._support.source_location import ImportNote
 from tmkit.errors import FileFormatError, MeshError, SceneError
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, SceneGraph, Sphere

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import OutputError, SceneError, UnknownNameError
-from tmkit.formats import load_scene, urdf_from_scene, write_urdf
-from tmkit.formats.urdf.writer import roll_pitch_yaw
+from tmkit.formats import load_scene, write_urdf
+from tmkit.formats.urdf.writer import roll_pitch_yaw, urdf_from_scene
 from tmkit.graph import (
     AttachedShape,
     Box,

@@ -20,7 +20,8 @@ from tmkit.manipulation import ArmMotion, MotionBudget, Refinement, grasps_of
 from tmkit.manipulation.actions.primitives import WIDE_MARGIN, MotionPieces
 from tmkit.motion import CollisionRules
 from tmkit.motion.collision_rules import PLANNING_MARGIN
-from tmkit.plans import ClassChange, MotionFailure, Plan, SegmentKind, with_class_changes
+from tmkit.plans import ClassChange, MotionFailure, Plan, SegmentKind
+from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.tamp import ValidationReport, load_tmp_plan
 

@@ -14,7 +14,8 @@ import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
 from tmkit.manipulation import ArmMotion, HandMotion, MotionBudget, Refinement, grasps_of
-from tmkit.motion import PathConstraint, carrying_constraints, path_fault
+from tmkit.motion import PathConstraint, path_fault
+from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.plans import MotionFailure, Plan, Segment
 from tmkit.plans.execution import execute
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict

@@ -17,7 +17,8 @@ from tmkit.manipulation.actions.pick_place import arm_motions
 from tmkit.motion import CollisionRules
 from tmkit.plans import MotionFailure, Plan, Segment, SegmentKind
 from tmkit.plans.plan_file import plan_to_dict
-from tmkit.robots import Manipulator, find_manipulators
+from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import find_manipulators
 from tmkit.tamp import load_planning_domain, load_tmp_plan
 
 DATA = Path(__file__).parents[2] / "data"

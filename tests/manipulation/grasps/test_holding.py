@@ -27,8 +27,8 @@ from tmkit.manipulation.grasps.holding import (
 )
 from tmkit.manipulation.grasps.sampling import grip_faults
 from tmkit.plans import Plan
-from tmkit.robots import find_manipulators
 from tmkit.robots.hands import reason_without_distance
+from tmkit.robots.robot_files import find_manipulators
 from tmkit.simulation import PhysicsSettings
 from tmkit.spatial import Pose
 

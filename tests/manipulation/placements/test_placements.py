@@ -16,10 +16,11 @@ from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
 from tmkit.manipulation import Placement, PlacementSettings, placements_in_region, placements_on_surface
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
-from tmkit.motion import lies_in_region, region_surface, support_surfaces
+from tmkit.motion import lies_in_region, support_surfaces
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import outline, reach, solid_points, solids_of
-from tmkit.robots import pair_distance
+from tmkit.motion.regions.surfaces import region_surface
+from tmkit.robots.hands import pair_distance
 from tmkit.spatial import Pose
 
 Q = GANTRY.ready_configuration(gantry_scene())

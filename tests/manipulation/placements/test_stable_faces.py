@@ -28,14 +28,8 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.manipulation import (
-    PlacementSettings,
-    placements_in_region,
-    placements_on_surface,
-    resting_height,
-    stable_faces,
-)
-from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass
+from tmkit.manipulation import PlacementSettings, placements_in_region, placements_on_surface, stable_faces
+from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass, resting_height
 from tmkit.motion import support_surfaces
 from tmkit.motion.masses import solid_centre
 from tmkit.simulation import Simulation

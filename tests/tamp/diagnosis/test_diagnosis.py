@@ -15,9 +15,9 @@ import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.plans import FailureKind
 from tmkit.spatial import Pose
-from tmkit.tamp import BlockingBody, Diagnosis, GoalConflict, LearnedConstraint, PlanResult, PlanStatus
+from tmkit.tamp import Diagnosis, PlanResult, PlanStatus
 from tmkit.tamp.diagnosis.collect import bodies_in_the_way
-from tmkit.tamp.diagnosis.diagnosis import added_up, in_centimetres
+from tmkit.tamp.diagnosis.diagnosis import BlockingBody, GoalConflict, LearnedConstraint, added_up, in_centimetres
 
 
 def two() -> SceneGraph:

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from tmkit.plans import FailureKind
-from tmkit.tamp import (
+from tmkit.tamp import Diagnosis, PlanStatus
+from tmkit.tamp.diagnosis.diagnosis import (
     ActionDiagnosis,
     BlockingBody,
-    Diagnosis,
     FailureCause,
     GoalConflict,
     LearnedConstraint,
-    PlanStatus,
     Suggestion,
     SuggestionKind,
 )

@@ -16,7 +16,8 @@ from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
 from tmkit.manipulation import ActionContext, Impossible, Pick, Place, Samplers, Sampling
 from tmkit.pddl import GroundAction, State
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanningDomain, load_planning_domain
+from tmkit.tamp import load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
 
 Q = GANTRY.ready_configuration(blocks_scene({}))

@@ -20,7 +20,8 @@ from tmkit.pddl import Domain, GroundAction, load_domain
 from tmkit.pddl.formulas import Action, And, EffectAnd, simple_effects
 from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanningDomain, load_planning_domain, parts
+from tmkit.tamp import load_planning_domain, parts
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 
 HERE = str(Path(__file__).resolve())
 

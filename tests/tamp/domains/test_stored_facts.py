@@ -10,11 +10,13 @@ from support.unsure_blocks import unsure_blocks
 
 import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError, TaskError
-from tmkit.formats import GoalScene
+from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph, change_task_facts, task_facts
 from tmkit.pddl import Fact
 from tmkit.plans import ObjectIn
-from tmkit.tamp import DomainSemantics, PlanningDomain, goal_of_scene, load_planning_domain
+from tmkit.tamp import DomainSemantics, load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
+from tmkit.tamp.domains.problems import goal_of_scene
 
 DISHES = Path(__file__).parents[3] / "examples" / "dishes"
 DOMAIN, PROBLEM = DISHES / "domain.pddl", DISHES / "pile.pddl"

@@ -13,19 +13,10 @@ from support.meshes import tetrahedron
 
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
-from tmkit.robots import is_movable
+from tmkit.robots.mechanisms import is_movable
 from tmkit.spatial import Pose
-from tmkit.tamp.domains import (
-    RELEASE_GAP,
-    equivalence_classes,
-    footprint,
-    no_grasp,
-    pddl_names,
-    quat_xyzw_about_z,
-    require_standing,
-    shape_bounds,
-    standing_pose,
-)
+from tmkit.tamp.domains import equivalence_classes, no_grasp, pddl_names, require_standing, shape_bounds, standing_pose
+from tmkit.tamp.domains.tabletop import RELEASE_GAP, footprint, quat_xyzw_about_z
 
 
 def two_blocks() -> SceneGraph:

@@ -13,7 +13,9 @@ import tmkit as tk
 from tmkit.errors import CollisionError, FileFormatError, SceneError, TaskError, TmkitError
 from tmkit.formats import load_goal_scene
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.tamp import PlanningDomain, goal_of_scene, load_planning_domain
+from tmkit.tamp import load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
+from tmkit.tamp.domains.problems import goal_of_scene
 
 DOMAINS = Path(__file__).parents[2] / "data" / "domains"
 CLASSES = "class moveable {}\nclass block { isa moveable; shape box; dimension [0.05, 0.05, 0.05]; }\n"

@@ -15,7 +15,8 @@ from support.gantry import BLOCK, GANTRY
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.pddl import GroundAction
-from tmkit.plans import ContinuousGoal, ObjectAt, ObjectIn, Plan
+from tmkit.plans import ObjectAt, ObjectIn, Plan
+from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.spatial import Pose
 from tmkit.tamp import load_planning_domain
 

@@ -21,7 +21,8 @@ from tmkit.motion import CollisionRules
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain
 from tmkit.plans import FailureKind, MotionFailure
 from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.tamp import DomainSemantics, PlanningDomain, load_planning_domain
+from tmkit.tamp import DomainSemantics, load_planning_domain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import facts_about
 from tmkit.tamp.search.refinement import RefinementBudget, RefinementOutcome, refine_skeleton

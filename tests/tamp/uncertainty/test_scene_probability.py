@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tmkit import NoiseSource, Pose, SceneGraph
-from tmkit.graph import AttachedShape, Box, Prismatic, sample_poses, twist_noise
+from tmkit._core import twist_noise
+from tmkit.graph import AttachedShape, Box, Prismatic, sample_poses
 from tmkit.motion import CollisionWorld
 from tmkit.tamp.uncertainty.probability import ProbabilityMethod
 from tmkit.tamp.uncertainty.scene_probability import (

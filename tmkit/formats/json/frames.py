@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tmkit import graph
+from tmkit._core import EdgeNoise, Group, StampedPoses
 from tmkit._support.source_location import Note, SourceLocation, reported
 from tmkit.errors import SceneError
 from tmkit.formats.json.reading import JsonNode
@@ -62,7 +63,7 @@ def frame_to_dict(frame: graph.FrameSpecification, sources: SourceList) -> Json:
     }
 
 
-def attributes_to_dict(owner: graph.FrameSpecification | graph.Group) -> Json:
+def attributes_to_dict(owner: graph.FrameSpecification | Group) -> Json:
     """Return the attributes of a frame or a group and their stamps, where there are any."""
     if not owner.attributes:
         return {}
@@ -235,7 +236,7 @@ def pose_from_dict(node: JsonNode) -> Pose:
     return pose
 
 
-def stamps_to_dict(stamps: graph.StampedPoses) -> dict[str, Any]:
+def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
     """Return the stamped poses of an edge as a JSON document."""
     rows = [
         {"pose": numbers_to_list(pose.as_array()), "stamp": stamp}
@@ -245,7 +246,7 @@ def stamps_to_dict(stamps: graph.StampedPoses) -> dict[str, Any]:
     return {"capacity": stamps.capacity, "poses": rows, "window": window}
 
 
-def _stamps_from_dict(node: JsonNode) -> graph.StampedPoses:
+def _stamps_from_dict(node: JsonNode) -> StampedPoses:
     node.only("capacity", "poses", "window")
     rows = list(node.get("poses").items())
     for row in rows:
@@ -256,7 +257,7 @@ def _stamps_from_dict(node: JsonNode) -> graph.StampedPoses:
     times = [row.get("stamp").number() for row in rows]
     poses = [pose_from_dict(row.get("pose")) for row in rows]
     with reported(node):
-        return graph.StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
+        return StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
 
 
 class SourceList:
@@ -268,7 +269,7 @@ class SourceList:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def noise_to_dict(self, noise: graph.EdgeNoise) -> dict[str, Any]:
+    def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
         """Return the error of an edge as JSON values."""
         numbers = {source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources}
         terms = [{"map": numbers_to_list(noise.map(source)), "source": number} for source, number in numbers.items()]
@@ -291,7 +292,7 @@ def sources_from_dict(node: JsonNode) -> list[graph.NoiseSource]:
     return sources
 
 
-def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> graph.EdgeNoise:
+def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> EdgeNoise:
     """Return the noise of an edge."""
     node.only("covariance", "terms")
     maps: dict[graph.NoiseSource, Any] = {}
@@ -306,4 +307,4 @@ def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> gra
         maps[sources[number]] = np.reshape(term.get("map").numbers(6 * dimension), (6, dimension))
     covariance = np.reshape(node.get("covariance").numbers(36), (6, 6))
     with reported(node):
-        return graph.EdgeNoise(maps, covariance=covariance)
+        return EdgeNoise(maps, covariance=covariance)

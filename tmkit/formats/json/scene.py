@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tmkit._core import Group
 from tmkit._support.json_files import read_json
 from tmkit._support.output import write_files
 from tmkit._support.source_location import SourceLocation, reported
@@ -36,7 +37,7 @@ from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import SceneSpecification
 from tmkit.formats.spec.parts import PIECES
 from tmkit.formats.spec.values import completed, mesh_specification, spec_of_pose, specification_of_scene
-from tmkit.graph import Group, SceneGraph
+from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
 
 FORMAT = "tmkit-scene"

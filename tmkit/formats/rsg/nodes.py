@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tmkit._core import EdgeNoise, StampedPoses
 from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.frames import (
@@ -31,7 +32,7 @@ from tmkit.formats.rsg.values import pose_of_value, si_quantity, stamp_of
 from tmkit.formats.spec.model import FrameSpec, GroupSpec
 from tmkit.formats.spec.parts import GeometrySpec, JointSpec, PrimitiveSpec
 from tmkit.formats.spec.values import spec_of_inertia, spec_of_joint, spec_of_pose
-from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph, StampedPoses
+from tmkit.graph import NoiseSource, SceneGraph
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
 from tmkit.errors import SceneError
 from tmkit.formats.rsg.grammar import Name, Quantity, numbers_in
-from tmkit.spatial import Pose, nearest_rotation
+from tmkit.spatial import Pose
+from tmkit.spatial.converters import nearest_rotation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,10 +14,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tmkit._core import Group
 from tmkit.formats.json.frames import SourceList, attributes_to_dict, frame_to_dict, numbers_to_list
 from tmkit.formats.json.shapes import shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Group, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Fixed, FrameSpecification, SceneGraph, Shape
 from tmkit.spatial import Pose
 
 _SIZES = {

@@ -18,7 +18,7 @@ from tmkit._support.source_location import SourceLocation
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, PoseSpec
 
 if TYPE_CHECKING:
-    from tmkit.graph import EdgeNoise, StampedPoses
+    from tmkit._core import EdgeNoise, StampedPoses
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,9 @@ arm from it.
 """
 
 import logging
-from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
 
-if TYPE_CHECKING:
-    from tmkit.formats.srdf.values import GroupMembers as GroupMembers, group_members as group_members
-    from tmkit.formats.srdf.files import read_srdf as read_srdf
-    from tmkit.formats.srdf.values import (
-        Chain as Chain,
-        EndEffector as EndEffector,
-        GroupState as GroupState,
-        LinkPair as LinkPair,
-        RobotSemantics as RobotSemantics,
-        SrdfGroup as SrdfGroup,
-        VirtualJoint as VirtualJoint,
-    )
-    from tmkit.formats.srdf.files import srdf_text as srdf_text, write_srdf as write_srdf
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__)
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

@@ -15,8 +15,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmkit._support import ImportLog, ImportNote, Note, SourceLocation, XmlElement, did_you_mean, read_xml, write_text
 from tmkit._support.data import resolve_name
+from tmkit._support.output import write_text
+from tmkit._support.source_location import ImportLog, ImportNote, Note, SourceLocation, did_you_mean
+from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import SceneError
 from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup, VirtualJoint
 from tmkit.formats.urdf.writer import add_element

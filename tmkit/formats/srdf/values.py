@@ -1,9 +1,9 @@
 """The content of an SRDF file as values, and its names looked up in a scene.
 
 A :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some robot has
-them; each part keeps its :class:`~tmkit._support.SourceLocation`. Looked up in a scene, a link that the scene lacks is
-an error. An unknown joint is returned as such, and the caller decides: scenes keep no names of fixed joints, while
-groups often name them.
+them; each part keeps its :class:`~tmkit._support.source_location.SourceLocation`. Looked up in a scene, a link that the
+scene lacks is an error. An unknown joint is returned as such, and the caller decides: scenes keep no names of fixed
+joints, while groups often name them.
 
 To a scene an SRDF adds pairs of links that may touch: docs/reference/scenes.md. A pair that is allowed already, since a
 joint joins the two, keeps its first reason. Public SRDF files name links that their robot lacks: such pairs are
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tmkit._support import ImportNote, Note, SourceLocation, did_you_mean
+from tmkit._support.source_location import ImportNote, Note, SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, RobotError, SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
 

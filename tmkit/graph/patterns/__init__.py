@@ -19,29 +19,6 @@ Patterns are values: immutable, hashable, with text that makes them again. A rel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tmkit._support.lazy_imports import lazy_names
 
-if TYPE_CHECKING:
-    from tmkit.graph.patterns.pattern import (
-        Part as Part,
-        Pattern as Pattern,
-        Relation as Relation,
-        find_structure as find_structure,
-    )
-    from tmkit.graph.patterns.placed import PlacedScene as PlacedScene
-    from tmkit.graph.patterns.relations import (
-        Above as Above,
-        AncestorOf as AncestorOf,
-        At as At,
-        ChildOf as ChildOf,
-        Distance as Distance,
-        EqualDimensions as EqualDimensions,
-        Parallel as Parallel,
-        Perpendicular as Perpendicular,
-        RestsOn as RestsOn,
-        Touching as Touching,
-    )
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__)

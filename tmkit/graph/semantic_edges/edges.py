@@ -27,8 +27,10 @@ from tmkit.graph.semantic_edges.queries import (
     require_conflict_option,
 )
 from tmkit.graph.semantic_edges.wrenches import brought
+from tmkit.relations import representations
 from tmkit.relations.violations import refusal
-from tmkit.spatial import Pose, checked_covariance
+from tmkit.spatial import Pose
+from tmkit.spatial.covariances import checked_covariance
 
 
 def add_pose(
@@ -127,14 +129,14 @@ def pose_between_frames(scene: SceneGraph, pose: rel.SemanticPose, q: ArrayLike 
         orientation = pose.orientation.change_coordinate_frame(axes)
         made = rel.SemanticPose.of(position, orientation)
     else:
-        made = pose.represented_by(rel.VectorAndMatrix)
+        made = pose.represented_by(representations.VectorAndMatrix)
     c = made.coord
     if c.ref_point != c.ref_ori:
         made = made.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))
     if c.point != c.ori:  # the way from the point to the frame's origin, in the axes of the reference frame
         way = _position(scene, c.ori, c.point, c.ori, q).numbers[0]
         coord = rel.PositionCoord._of(c.ori, c.body, c.point, c.body, c.coord)
-        made = made.change_point(rel.SemanticPosition(coord, rel.PositionVector(made.numbers[1] @ way)))
+        made = made.change_point(rel.SemanticPosition(coord, representations.PositionVector(made.numbers[1] @ way)))
     return made
 
 
@@ -246,7 +248,7 @@ def add_twist(
     if covariance is not None:
         what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
         spread = checked_covariance(covariance, 6, what=what)
-    given = rel.SemanticTwist(c, rel.TwistVector(np.concatenate(twist.numbers)), covariance=spread)
+    given = rel.SemanticTwist(c, representations.TwistVector(np.concatenate(twist.numbers)), covariance=spread)
     made = brought(scene, given, point=head, axes=head, q=q)
     try:
         return scene.set_twist(head, made._value, relative_to_body=c.ref_body, covariance=made.covariance)

@@ -36,10 +36,11 @@ from tmkit.graph.semantic_edges.joining import Told, cut, joined, observed
 from tmkit.graph.semantic_edges.queries import check_names, coord_of, relate
 from tmkit.graph.traversal import edges_between, twist_covariance
 from tmkit.relations import PoseCoord, SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
-from tmkit.relations.semantic import require_one
+from tmkit.relations.semantic.base import require_one
 from tmkit.relations.semantic.operations import Form
 from tmkit.relations.violations import SemanticError, Violation
-from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
+from tmkit.spatial import GaussianPose, Pose, adjoint, chi_square_quantile, mahalanobis_distance
+from tmkit.spatial.covariances import checked_covariance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
 

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, Joint, SceneGraph, path_noise, twist_noise
+from tmkit._core import EdgeNoise, Joint, SceneGraph, inverse_right_jacobian, path_noise, twist_noise
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
@@ -23,7 +23,7 @@ from tmkit.graph.semantic_edges.twists import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.relations.violations import refusal
-from tmkit.spatial import Pose, adjoint, inverse_right_jacobian
+from tmkit.spatial import Pose, adjoint
 
 Array = NDArray[np.float64]
 

@@ -21,9 +21,10 @@ from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.graph.moments import moment
 from tmkit.graph.rigid import edges_of_twists
 from tmkit.graph.traversal import joints_between, twist_path
-from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
-from tmkit.relations.semantic import require_one
-from tmkit.relations.violations import refusal
+from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, representations
+from tmkit.relations.semantic.base import SemanticRelation, require_one
+from tmkit.relations.semantics import Coord
+from tmkit.relations.violations import Violation, refusal
 
 OnConflict = Literal["refuse", "invert"]
 
@@ -171,10 +172,10 @@ def relate(
 @overload
 def relate(scene: _Scene, coord: rel.TwistCoord, **options: Unpack[_Options]) -> rel.SemanticTwist: ...
 @overload
-def relate(scene: _Scene, coord: rel.Coord, **options: Unpack[_Options]) -> rel.SemanticRelation: ...
+def relate(scene: _Scene, coord: Coord, **options: Unpack[_Options]) -> SemanticRelation: ...
 def relate(
     scene: SceneGraph | Kinematics,
-    coord: rel.Coord,
+    coord: Coord,
     *,
     representation: type[rel.Representation] | None = None,
     q: ArrayLike | None = None,
@@ -213,13 +214,13 @@ def relate(
         scene, q, qd = at.scene, at.q, at.qd
     query = _QUERIES.get(type(coord))
     if query is None:
-        if not isinstance(coord, rel.Coord):
+        if not isinstance(coord, Coord):
             what = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
-            raise rel.SemanticError.of("relate", [rel.Violation("it takes coordinates", what, repair=repair)])
+            raise rel.SemanticError.of("relate", [Violation("it takes coordinates", what, repair=repair)])
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
-        raise rel.SemanticError.of(f"relate({coord!r})", [rel.Violation(rule, f"a {coord.relation}")])
+        raise rel.SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
     made, usual, elsewhere, from_numbers = query
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
@@ -236,7 +237,7 @@ def relate(
         rule = f"a representation of a {coord.relation}"
         what = getattr(representation, "__name__", None) or repr(representation)
         repair = f"such as {usual.__name__}, or omit it"
-        raise rel.SemanticError.of(f"relate({coord!r})", [rel.Violation(rule, what, repair=repair)])
+        raise rel.SemanticError.of(f"relate({coord!r})", [Violation(rule, what, repair=repair)])
     return made._of(coord, held(representation, numbers))
 
 
@@ -266,7 +267,7 @@ def held(representation: Any, numbers: Vector) -> Any:
         held = object.__new__(representation)
         held.__dict__[attribute] = numbers
         return held
-    if representation is rel.VectorAndMatrix:
+    if representation is representations.VectorAndMatrix:
         held = object.__new__(representation)
         held.__dict__.update(vector=numbers[:3, 3], matrix=numbers[:3, :3])
         return held
@@ -313,18 +314,33 @@ def _by_twists(part: slice | None = None) -> _Numbers:
 
 
 _QUERIES: dict[type, Any] = {
-    rel.PositionCoord: (rel.SemanticPosition, rel.PositionVector, None, _position),
-    rel.OrientationCoord: (rel.SemanticOrientation, rel.RotationMatrix, rel.RotationVector, _orientation),
-    rel.PoseCoord: (rel.SemanticPose, rel.VectorAndMatrix, rel.VectorAndRotationVector, _pose),
-    rel.LinearVelocityCoord: (rel.SemanticLinearVelocity, rel.LinearVelocityVector, None, _by_twists(_LINEAR)),
-    rel.AngularVelocityCoord: (rel.SemanticAngularVelocity, rel.AngularVelocityVector, None, _by_twists(_ANGULAR)),
-    rel.TwistCoord: (rel.SemanticTwist, rel.TwistVector, None, _by_twists()),
+    rel.PositionCoord: (rel.SemanticPosition, representations.PositionVector, None, _position),
+    rel.OrientationCoord: (
+        rel.SemanticOrientation,
+        representations.RotationMatrix,
+        representations.RotationVector,
+        _orientation,
+    ),
+    rel.PoseCoord: (rel.SemanticPose, representations.VectorAndMatrix, representations.VectorAndRotationVector, _pose),
+    rel.LinearVelocityCoord: (
+        rel.SemanticLinearVelocity,
+        representations.LinearVelocityVector,
+        None,
+        _by_twists(_LINEAR),
+    ),
+    rel.AngularVelocityCoord: (
+        rel.SemanticAngularVelocity,
+        representations.AngularVelocityVector,
+        None,
+        _by_twists(_ANGULAR),
+    ),
+    rel.TwistCoord: (rel.SemanticTwist, representations.TwistVector, None, _by_twists()),
 }
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
-    rel.PositionVector: "vector",
-    rel.RotationMatrix: "matrix",
-    rel.HomogeneousMatrix: "matrix",
-    rel.LinearVelocityVector: "vector",
-    rel.AngularVelocityVector: "vector",
-    rel.TwistVector: "vector",
+    representations.PositionVector: "vector",
+    representations.RotationMatrix: "matrix",
+    representations.HomogeneousMatrix: "matrix",
+    representations.LinearVelocityVector: "vector",
+    representations.AngularVelocityVector: "vector",
+    representations.TwistVector: "vector",
 }

@@ -20,7 +20,8 @@ from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.moments import twists_between
 from tmkit.graph.rigid import joint_values
 from tmkit.graph.semantic_edges.queries import explain, moment_of, unjoined
-from tmkit.relations import SemanticTwist, TwistCoord, TwistVector
+from tmkit.relations import SemanticTwist, TwistCoord
+from tmkit.relations.representations import TwistVector
 from tmkit.relations.semantic.operations import Form, form_of
 from tmkit.relations.violations import refusal
 from tmkit.spatial import GaussianTwist, Pose, adjoint

@@ -141,7 +141,7 @@ class Pick(BuiltInCandidate):
         grasp: how to hold it.
         arm: name of the arm; the first by default.
         motion: how the hand comes and leaves.
-        slip: the covariance that the closing hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
+        slip: the covariance that the closing hand adds, as :func:`tmkit.plans.observations.covariance_rows` gives it.
     """
 
     object: str
@@ -176,7 +176,7 @@ class Place(BuiltInCandidate):
         pose: support_from_object.
         arm: name of the arm; the first by default.
         motion: how the hand comes and leaves.
-        slip: the covariance that the opening hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
+        slip: the covariance that the opening hand adds, as :func:`tmkit.plans.observations.covariance_rows` gives it.
     """
 
     object: str

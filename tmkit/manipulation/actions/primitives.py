@@ -16,33 +16,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._core import StraightLineStatus
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
-    Exemption,
     InverseKinematicsStatus,
     MotionPlanner,
-    PathCheck,
     PathConstraint,
     PathQuery,
     PathResult,
     PathStatus,
     RrtConnect,
-    StraightLineStatus,
-    carrying_constraints,
     inverse_kinematics,
     inverse_kinematics_solutions,
     path_fault,
-    reach_excess,
     recheck_path,
-    search_verified,
     straight_line,
 )
-from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.motion.collision_rules import PLANNING_MARGIN, Exemption
 from tmkit.motion.dynamics import PLANNING_STEP, effort_fault, effort_faults
-from tmkit.motion.path_constraints import interpolated
+from tmkit.motion.motion_planner import PathCheck, search_verified
+from tmkit.motion.path_constraints import carrying_constraints, interpolated
+from tmkit.motion.reach_bound import reach_excess
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting
 from tmkit.robots import Manipulator, movable_frames
@@ -181,7 +178,8 @@ class MotionPieces:
             near: pairs that are exempt from the planning margin.
             touched: object that the gripper may touch.
             support: frame that this object may touch.
-            constraints: what frames keep along paths, besides :func:`tmkit.motion.carrying_constraints`.
+            constraints: what frames keep along paths, besides
+            :func:`tmkit.motion.path_constraints.carrying_constraints`.
         """
         exemptions = self.rules.exemptions(scene, touched=touched, support=support)
         world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)

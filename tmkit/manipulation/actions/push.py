@@ -7,7 +7,7 @@ pose in the hand by friction (Lynch and Mason, "Stable pushing", 1996). The moti
 segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
 
 Along the push the object is a child of the hand for the collision check; at its end it is a child of its support again,
-by the segment's :class:`~tmkit.plans.Reparenting`.
+by the segment's :class:`~tmkit.plans.values.Reparenting`.
 
 Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a plan's checker repeats :func:`push_faults`.
 """
@@ -30,8 +30,8 @@ from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
-from tmkit.robots import Manipulator, pair_distance
-from tmkit.robots.hands import reason_without_distance
+from tmkit.robots import Manipulator
+from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.spatial import Pose
 
 _GAP = 1e-4  # metres between fingers and face when the push begins

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._core import Contact
 from tmkit._support.elementary import atan2, cos
 from tmkit.graph import AttachedShape, Continuous, Prismatic, SceneGraph
-from tmkit.motion import CollisionWorld, Contact
+from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose

@@ -30,8 +30,8 @@ from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.masses import solid_centre
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach
-from tmkit.robots import Manipulator, pair_distance
-from tmkit.robots.hands import reason_without_distance
+from tmkit.robots import Manipulator
+from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.spatial import Pose
 
 _RIM_POINTS = 8

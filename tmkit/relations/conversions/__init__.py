@@ -21,22 +21,6 @@ is the same relation, to rounding; vectors, matrices and quaternions to the bit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tmkit._support.lazy_imports import lazy_names
 
-if TYPE_CHECKING:
-    from tmkit.relations.conversions.libraries import (
-        drake_name as drake_name,
-        from_drake as from_drake,
-        from_kdl as from_kdl,
-        from_pinocchio as from_pinocchio,
-        pinocchio_twist as pinocchio_twist,
-        pinocchio_wrench as pinocchio_wrench,
-        to_drake as to_drake,
-        to_kdl as to_kdl,
-        to_pinocchio as to_pinocchio,
-    )
-    from tmkit.relations.conversions.ros import from_ros as from_ros, to_ros as to_ros
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -17,8 +17,9 @@ from tmkit.errors import UnknownNameError
 from tmkit.relations import semantic
 from tmkit.relations.representation import Vector
 from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
-from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
-from tmkit.relations.semantic.base import require_one
+from tmkit.relations.semantic.base import SemanticRelation, require_one
+from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose
+from tmkit.relations.semantic.velocities_and_forces import SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord, read_pose
 from tmkit.relations.violations import SemanticError, refusal
 

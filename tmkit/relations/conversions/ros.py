@@ -20,7 +20,8 @@ import numpy as np
 
 from tmkit.relations.conversions.libraries import made_of, relation_of
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
-from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, require_one
+from tmkit.relations.semantic.base import SemanticRelation, require_one
+from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose
 from tmkit.relations.semantics import LABELS, Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
 

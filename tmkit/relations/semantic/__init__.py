@@ -5,30 +5,3 @@ be represented as the operand was. Plain arrays are taken for the representation
 rotation matrix, (4,) a unit quaternion, (3,) a vector, (4, 4) a homogeneous matrix, (6,) a six-vector with its linear
 part first, a :class:`tmkit.Pose` a vector and a quaternion.
 """
-
-from tmkit.relations.semantic.base import SemanticRelation, require_one
-from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
-from tmkit.relations.semantic.velocities_and_forces import (
-    SemanticAngularVelocity,
-    SemanticForce,
-    SemanticLinearVelocity,
-    SemanticTorque,
-    SemanticTwist,
-    SemanticWrench,
-    differentiate,
-)
-
-__all__ = [
-    "SemanticAngularVelocity",
-    "SemanticForce",
-    "SemanticLinearVelocity",
-    "SemanticOrientation",
-    "SemanticPose",
-    "SemanticPosition",
-    "SemanticRelation",
-    "SemanticTorque",
-    "SemanticTwist",
-    "SemanticWrench",
-    "differentiate",
-    "require_one",
-]

@@ -20,7 +20,8 @@ from tmkit.relations.semantic.operations import OPERANDS, Form, Operation, form_
 from tmkit.relations.semantic.values import Value, carried
 from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on, refusal
-from tmkit.spatial import GaussianPose, Pose, checked_covariance
+from tmkit.spatial import GaussianPose, Pose
+from tmkit.spatial.covariances import checked_covariance
 
 _Representation = TypeVar("_Representation", bound=Representation)
 _Relation = TypeVar("_Relation", bound="SemanticRelation")

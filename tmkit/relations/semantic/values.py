@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tmkit._core import _moved_six, _turned_six  # type: ignore[attr-defined]
+from tmkit._core import _moved_six, _turned_six, compose_each  # type: ignore[attr-defined]
 from tmkit.relations.representation import Numbers, Vector, frozen, rotations, skew
-from tmkit.spatial import Pose, adjoint, compose_each
+from tmkit.spatial import Pose, adjoint
 
 Value = Any
 Jacobians = tuple[Vector | None, Vector | None]

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tmkit.graph import SceneGraph
-from tmkit.pddl import And, Atom, Fact, Formula, Metric, Not, Problem
+from tmkit.pddl import And, Fact, Not, Problem
+from tmkit.pddl.formulas import Atom, Formula
+from tmkit.pddl.model import Metric
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
@@ -28,7 +30,8 @@ from tmkit.tamp.diagnosis.diagnosis import (
     added_up,
 )
 from tmkit.tamp.version_tree import FailureLog, FailureRecord
-from tmkit.task_planning import FastDownward, find_conflict
+from tmkit.task_planning import FastDownward
+from tmkit.task_planning.translated_task import find_conflict
 
 
 def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:

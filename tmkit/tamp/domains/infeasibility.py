@@ -35,10 +35,11 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, grasps_of
 from tmkit.manipulation.placements.stable_faces import stable_faces
-from tmkit.motion import reach_heights
 from tmkit.motion.masses import DENSITY
+from tmkit.motion.reach_bound import reach_heights
 from tmkit.motion.regions.solids import solid_points
-from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
+from tmkit.pddl import And, Fact, Problem
+from tmkit.pddl.formulas import Atom, Forall, Formula
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 

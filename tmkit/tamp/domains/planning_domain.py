@@ -13,8 +13,8 @@ from tmkit.errors import TaskError, TmkitError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.graph.task_facts import TaskFact
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change
-from tmkit.pddl import Add, ChangeNumber, Delete, Domain, Fact, GroundAction, State
-from tmkit.pddl.formulas import simple_effects
+from tmkit.pddl import Domain, Fact, GroundAction, State
+from tmkit.pddl.formulas import Add, ChangeNumber, Delete, simple_effects
 from tmkit.plans.class_changes import FactChange
 from tmkit.plans.values import Configuration
 from tmkit.tamp.domains.semantics import DomainSemantics

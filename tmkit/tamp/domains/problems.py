@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tmkit.errors import SceneError, TaskError, UnknownNameError
-from tmkit.formats import GoalScene
+from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph, change_task_facts, task_facts
-from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
+from tmkit.pddl import Domain, Fact, Problem, State, load_problem, parse_goal
+from tmkit.pddl.formulas import Formula
+from tmkit.pddl.model import Metric
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.robots.mechanisms import MOVABLE_CLASSES

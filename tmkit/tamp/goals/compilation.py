@@ -31,25 +31,8 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Plac
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.manipulation.placements.sampling import placements_in_region
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
-from tmkit.pddl import (
-    Add,
-    And,
-    Atom,
-    Delete,
-    Domain,
-    Effect,
-    EffectAnd,
-    Fact,
-    ForEach,
-    Formula,
-    GroundAction,
-    Parameter,
-    Predicate,
-    State,
-    Type,
-    When,
-)
-from tmkit.pddl.formulas import simple_effects
+from tmkit.pddl import And, Domain, Fact, GroundAction, Predicate, State, Type
+from tmkit.pddl.formulas import Add, Atom, Delete, Effect, EffectAnd, ForEach, Formula, Parameter, When, simple_effects
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import Manipulator, movable_frames

@@ -15,8 +15,8 @@ from itertools import chain, pairwise
 from typing import Any, cast
 
 from tmkit.errors import TaskError, UnknownNameError
-from tmkit.pddl import Add, Delete, Domain, parse_domain
-from tmkit.pddl.formulas import simple_effects
+from tmkit.pddl import Domain, parse_domain
+from tmkit.pddl.formulas import Add, Delete, simple_effects
 from tmkit.pddl.parsing.source import Group, Source, Token
 
 _ARM = "?arm"

@@ -10,7 +10,8 @@ from typing import ClassVar
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.pddl import Fact
-from tmkit.robots import Manipulator, is_movable, movable_frames
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.mechanisms import is_movable
 from tmkit.tamp.domains.infeasibility import Infeasibility, stays_upright, too_high
 from tmkit.tamp.domains.semantics import Handled
 from tmkit.tamp.domains.tabletop import (

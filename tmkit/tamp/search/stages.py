@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
-from tmkit.pddl import And, Atom, Problem
+from tmkit.pddl import And, Problem
+from tmkit.pddl.formulas import Atom
 from tmkit.plans.values import PlanStep
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tmkit._core import RecheckStatus
 from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
@@ -32,17 +33,19 @@ from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
-from tmkit.motion import CollisionRules, CollisionWorld, RecheckStatus, carrying_constraints, path_fault, recheck_path
+from tmkit.motion import CollisionRules, CollisionWorld, path_fault, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
 from tmkit.motion.dynamics import effort_fault
-from tmkit.motion.path_constraints import interpolated
-from tmkit.pddl import Fact, Metric, Problem, validate_task_plan
+from tmkit.motion.path_constraints import carrying_constraints, interpolated
+from tmkit.pddl import Fact, Problem, validate_task_plan
+from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, pair_distance
-from tmkit.robots.hands import reason_without_distance
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.robots.mechanisms import held_by
+from tmkit.robots.robot_files import Robots, find_manipulators
 from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem

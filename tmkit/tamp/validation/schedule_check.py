@@ -10,8 +10,8 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
-from tmkit.motion import CollisionRules, CollisionWorld, Exemption, recheck_path
-from tmkit.motion.collision_rules import TOUCHING
+from tmkit.motion import CollisionRules, CollisionWorld, recheck_path
+from tmkit.motion.collision_rules import TOUCHING, Exemption
 from tmkit.pddl import Domain
 from tmkit.pddl.validation import interference
 from tmkit.plans.schedule import TICK, Moment, Schedule

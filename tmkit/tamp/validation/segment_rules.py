@@ -25,7 +25,8 @@ import numpy as np
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
-from tmkit.motion import CollisionRules, Exemption
+from tmkit.motion import CollisionRules
+from tmkit.motion.collision_rules import Exemption
 from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, mechanism_joint

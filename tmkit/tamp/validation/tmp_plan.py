@@ -24,17 +24,19 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.data import is_built_in
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
-from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
+from tmkit.formats.tmp_file import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Change
 from tmkit.manipulation.samplers import Samplers, Sampling
-from tmkit.motion import CollisionRules, carrying_constraints
+from tmkit.motion import CollisionRules
+from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.tmp_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import held_by
+from tmkit.robots.robot_files import Robots, find_manipulators, home_configuration
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain

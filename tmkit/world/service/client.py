@@ -376,7 +376,8 @@ def connect(
         world: name of the world.
         transport: name of the transport, of the entry points ``tmkit.transports``.
         timeout: seconds until a request that is not answered is an error.
-        settings: of the transport, such as the certificates of :class:`~tmkit.world.ZenohTransport`.
+        settings: of the transport, such as the certificates of
+            :class:`~tmkit.world.service.zenoh_transport.ZenohTransport`.
 
     Raises:
         UnknownNameError: there is no such transport.

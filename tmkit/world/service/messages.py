@@ -17,7 +17,8 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from tmkit.graph import FrameDifference, FrameSpecification, NoiseSource, SceneDifference, SceneEdit, SceneGraph, Shape
+from tmkit._core import FrameDifference
+from tmkit.graph import FrameSpecification, NoiseSource, SceneDifference, SceneEdit, SceneGraph, Shape
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter

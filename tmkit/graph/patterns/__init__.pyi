@@ -1,0 +1,15 @@
+"""The names that `tmkit.graph.patterns` exports."""
+
+from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern, Relation as Relation
+from tmkit.graph.patterns.relations import (
+    Above as Above,
+    AncestorOf as AncestorOf,
+    At as At,
+    ChildOf as ChildOf,
+    Distance as Distance,
+    EqualDimensions as EqualDimensions,
+    Parallel as Parallel,
+    Perpendicular as Perpendicular,
+    RestsOn as RestsOn,
+    Touching as Touching,
+)

@@ -1,0 +1,27 @@
+"""The names that `tmkit.plans` exports."""
+
+from tmkit.plans.class_changes import ClassChange as ClassChange
+from tmkit.plans.continuous_goals import ArmAt as ArmAt, ObjectAt as ObjectAt, ObjectIn as ObjectIn
+from tmkit.plans.execution import Executor as Executor, ScheduleExecutor as ScheduleExecutor, execute as execute
+from tmkit.plans.export import (
+    RecordingExecutor as RecordingExecutor,
+    export_plan as export_plan,
+    motion_table as motion_table,
+)
+from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
+from tmkit.plans.motion_timing import plan_motions as plan_motions
+from tmkit.plans.observations import CameraModel as CameraModel, PlannedObservation as PlannedObservation
+from tmkit.plans.plan_file import (
+    load_plan as load_plan,
+    plan_from_dict as plan_from_dict,
+    plan_to_dict as plan_to_dict,
+    save_plan as save_plan,
+)
+from tmkit.plans.schedule import Schedule as Schedule
+from tmkit.plans.values import (
+    Plan as Plan,
+    PlannedMotion as PlannedMotion,
+    PlanStep as PlanStep,
+    Segment as Segment,
+    SegmentKind as SegmentKind,
+)

@@ -1,0 +1,38 @@
+"""The names that `tmkit.spatial` exports."""
+
+from tmkit._core import (
+    GaussianPose as GaussianPose,
+    Pose as Pose,
+    Retraction as Retraction,
+    adjoint as adjoint,
+    compose as compose,
+    left_jacobian as left_jacobian,
+    right_jacobian as right_jacobian,
+)
+from tmkit.spatial.conditioning import (
+    BearingMeasurement as BearingMeasurement,
+    PoseMeasurement as PoseMeasurement,
+    PositionMeasurement as PositionMeasurement,
+    RangeMeasurement as RangeMeasurement,
+    condition as condition,
+)
+from tmkit.spatial.consistency import (
+    chi_square_quantile as chi_square_quantile,
+    fuse as fuse,
+    gate as gate,
+    mahalanobis_distance as mahalanobis_distance,
+    nees as nees,
+    nees_of_errors as nees_of_errors,
+    pose_distance as pose_distance,
+    position_covariance as position_covariance,
+    position_ellipsoid as position_ellipsoid,
+)
+from tmkit.spatial.converters import to_ros_pose as to_ros_pose
+from tmkit.spatial.covariances import GaussianTwist as GaussianTwist, covariance_root as covariance_root
+from tmkit.spatial.joint_gaussian import (
+    JointGaussianPose as JointGaussianPose,
+    fit_gaussian as fit_gaussian,
+    sample as sample,
+    sample_chain as sample_chain,
+    sampling_floor as sampling_floor,
+)

@@ -1,0 +1,5 @@
+"""The names that `tmkit.store` exports."""
+
+from tmkit.store.encoding import merge_scenes as merge_scenes
+from tmkit.store.store import Store as Store
+from tmkit.store.versions import StoreLimits as StoreLimits

@@ -1,0 +1,38 @@
+"""The names that `tmkit.tamp` exports."""
+
+from tmkit.tamp.costs import plan_cost as plan_cost
+from tmkit.tamp.diagnosis.diagnosis import Diagnosis as Diagnosis, PlanStatus as PlanStatus
+from tmkit.tamp.domains.infeasibility import Infeasibility as Infeasibility
+from tmkit.tamp.domains.loading import PythonDomain as PythonDomain, load_planning_domain as load_planning_domain
+from tmkit.tamp.domains.semantics import DomainSemantics as DomainSemantics, Handled as Handled, pddl_name as pddl_name
+from tmkit.tamp.domains.state_derivation import StateDeriver as StateDeriver
+from tmkit.tamp.domains.traced_scene import incremental as incremental
+from tmkit.tamp.options import Cost as Cost, PlanningOptions as PlanningOptions
+from tmkit.tamp.planning import plan as plan
+from tmkit.tamp.portfolio import plan_portfolio as plan_portfolio
+from tmkit.tamp.problem import Goal as Goal, PlanningProblem as PlanningProblem
+from tmkit.tamp.problem_files import load_planning_problem as load_planning_problem
+from tmkit.tamp.progress import ImprovementProgress as ImprovementProgress, PlanningProgress as PlanningProgress
+from tmkit.tamp.repair import repair_plan as repair_plan
+from tmkit.tamp.result import PlanResult as PlanResult
+from tmkit.tamp.scheduling import schedule_plan as schedule_plan
+from tmkit.tamp.search_settings import SearchSettings as SearchSettings
+from tmkit.tamp.search_tree import SearchTree as SearchTree
+from tmkit.tamp.uncertainty.probability import (
+    Probability as Probability,
+    inside_box as inside_box,
+    inside_ellipsoid as inside_ellipsoid,
+    inside_half_spaces as inside_half_spaces,
+)
+from tmkit.tamp.uncertainty.scene_probability import (
+    clears_along as clears_along,
+    clears_at as clears_at,
+    footprint_inside as footprint_inside,
+    near_expected as near_expected,
+    point_inside as point_inside,
+    sample_scene as sample_scene,
+    stands_on as stands_on,
+    turned_within as turned_within,
+)
+from tmkit.tamp.validation.check import ValidationReport as ValidationReport, validate_plan as validate_plan
+from tmkit.tamp.validation.tmp_plan import load_tmp_plan as load_tmp_plan
