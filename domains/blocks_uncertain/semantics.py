@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from tmkit.graph import SceneGraph, joint_gaussian
 from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
 from tmkit.pddl import Fact, GroundAction
-from tmkit.plans import CameraModel, PlannedObservation
-from tmkit.plans.observations import covariance_rows
+from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
 from tmkit.robots import movable_frames
 from tmkit.spatial.elementary import atan2, cos, product, sin
 from tmkit.tamp import Handled, Infeasibility, Probability, inside_box, near_expected, parts, point_inside, stands_on

@@ -24,7 +24,6 @@ from tmkit.graph import (
     add_twist,
     collapse_fixed_frames,
     diff,
-    finite_difference,
     gaussian_twist,
     integrate,
     joint_gaussian,
@@ -32,6 +31,7 @@ from tmkit.graph import (
     twist_covariance,
     update_twist,
 )
+from tmkit.graph.semantic_edges.integration import finite_difference
 from tmkit.relations import PoseCoord, SemanticError, SemanticTwist, TwistCoord
 from tmkit.spatial import GaussianTwist, right_jacobian, sampling_floor
 

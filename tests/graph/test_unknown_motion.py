@@ -32,7 +32,6 @@ from tmkit.graph import (
     at_stamp,
     collapse_fixed_frames,
     diff,
-    finite_difference,
     gaussian_pose,
     gaussian_twist,
     integrate,
@@ -46,9 +45,10 @@ from tmkit.graph import (
     transport,
     twist,
     update_pose,
-    wrench_bias,
 )
 from tmkit.graph.semantic_edges.edges import Node
+from tmkit.graph.semantic_edges.integration import finite_difference
+from tmkit.graph.semantic_edges.wrenches import wrench_bias
 from tmkit.motion import twist_jacobian, velocity_ik
 from tmkit.relations import (
     AngularVelocityCoord,

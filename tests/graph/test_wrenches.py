@@ -10,17 +10,8 @@ from support.urdf_comparison import example_robot_data
 import tmkit as tk
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import (
-    Inertia,
-    Revolute,
-    SceneArrays,
-    SceneGraph,
-    payload_wrench,
-    set_wrench_bias,
-    transport,
-    wrench,
-    wrench_bias,
-)
+from tmkit.graph import Inertia, Revolute, SceneArrays, SceneGraph, payload_wrench, set_wrench_bias, transport, wrench
+from tmkit.graph.semantic_edges.wrenches import wrench_bias
 from tmkit.relations import SemanticError, SemanticWrench, WrenchCoord
 from tmkit.relations.representations import WrenchVector
 from tmkit.spatial import Pose

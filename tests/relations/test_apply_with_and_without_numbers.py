@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tmkit import relations
 from tmkit.relations import (
     AngularVelocityCoord,
     ForceCoord,
@@ -23,7 +24,6 @@ from tmkit.relations import (
     TwistCoord,
     WrenchCoord,
     apply,
-    semantic,
 )
 from tmkit.relations.by_name import OPERATIONS
 from tmkit.relations.representations import RotationVector, VectorAndMatrix, VectorAndRotationVector
@@ -44,7 +44,7 @@ NAMES = {"point": "gh", "ori": "gh", "body": "CD", "ref_point": "gh", "ref_ori":
 
 def with_numbers(coord: Any, *, matrix: bool = True) -> Any:
     """Return a relation with coordinates, in vectors and, where these can say it, in matrices."""
-    made: Any = getattr(semantic, f"Semantic{coord.relation}")
+    made: Any = getattr(relations, f"Semantic{coord.relation}")
     own = matrix and getattr(coord, "ref_ori", None) == coord.coord
     if coord.relation == "Pose":
         kind = VectorAndMatrix if own else VectorAndRotationVector

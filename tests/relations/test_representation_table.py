@@ -18,6 +18,7 @@ import pytest
 from scipy.linalg import expm
 from support.rigid_world import by_matrices, by_motion, relation, rigid_world
 
+from tmkit import relations
 from tmkit.relations import (
     AngularVelocityCoord,
     ForceCoord,
@@ -30,7 +31,6 @@ from tmkit.relations import (
     TwistCoord,
     WrenchCoord,
     representations,
-    semantic,
 )
 from tmkit.relations.representations import (
     EulerAngleRates,
@@ -392,7 +392,7 @@ def test_the_way_back(row: Row) -> None:
 def test_each_violated_constraint(row: Row) -> None:
     """Coordinates that violate one constraint are refused with that alone; others are accepted."""
     held = relation(WORLD, row.coord).in_representation(getattr(representations, row.name), like=row.like)
-    made = getattr(semantic, f"Semantic{row.coord.relation}")
+    made = getattr(relations, f"Semantic{row.coord.relation}")
     for coord, words in row.violated:
         with pytest.raises(SemanticError, match=words) as caught:
             made(coord, held)

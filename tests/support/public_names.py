@@ -21,6 +21,11 @@ def public() -> Iterator[tuple[str, str, object]]:
 
 
 def classes() -> list[type]:
-    """Return the public classes of tmkit, each once."""
-    found = {value: None for _, _, value in public() if inspect.isclass(value)}
-    return [value for value in found if str(value.__module__).startswith("tmkit")]
+    """Return the public classes of the modules that exported names come from, each once: their results among them."""
+    homes = {str(getattr(value, "__module__", "")) for _, _, value in public()}
+    modules = [importlib.import_module(name) for name in sorted(homes) if name.startswith("tmkit")]
+    members = [
+        member for module in modules for name, member in sorted(vars(module).items()) if not name.startswith("_")
+    ]
+    found = dict.fromkeys(member for member in members if inspect.isclass(member) and member.__module__ in homes)
+    return list(found)

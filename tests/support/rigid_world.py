@@ -15,7 +15,7 @@ import pinocchio
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from tmkit.relations import semantic
+from tmkit import relations
 from tmkit.relations.representations import RotationVector, VectorAndMatrix, VectorAndRotationVector
 from tmkit.relations.semantic.base import SemanticRelation
 
@@ -143,7 +143,7 @@ def _differences(world: RigidWorld, c: Any) -> list[Array]:
 def relation(world: RigidWorld, coord: Any) -> SemanticRelation:
     """Return coordinates with their numbers, in a representation that can say them."""
     numbers = by_matrices(world, coord)
-    made: type[SemanticRelation] = getattr(semantic, f"Semantic{coord.relation}")
+    made: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
     if coord.relation == "Pose":
         fits = VectorAndMatrix if coord.coord == coord.ref_ori else VectorAndRotationVector
         return made(coord, fits.of(numbers))

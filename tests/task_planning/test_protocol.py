@@ -9,7 +9,8 @@ import pytest
 from support.task_problems import load, shortest_steps
 
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_goal, validate_task_plan
-from tmkit.task_planning import FastDownward, PreparedTask, ProvingTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning import FastDownward, ProvingTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.protocol import PreparedTask
 
 
 @dataclass(frozen=True)

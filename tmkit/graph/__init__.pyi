@@ -28,6 +28,7 @@ from tmkit._core import (
     SceneGraph as SceneGraph,
     Shape as Shape,
     Sphere as Sphere,
+    StampedPoses as StampedPoses,
     Unstated as Unstated,
     diff as diff,
     innovation as innovation,
@@ -60,7 +61,7 @@ from tmkit.graph.semantic_edges.edges import (
     update_twist as update_twist,
 )
 from tmkit.graph.semantic_edges.facts import add_fact as add_fact
-from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
+from tmkit.graph.semantic_edges.integration import integrate as integrate
 from tmkit.graph.semantic_edges.queries import relate as relate
 from tmkit.graph.semantic_edges.twists import (
     acceleration as acceleration,
@@ -73,7 +74,6 @@ from tmkit.graph.semantic_edges.wrenches import (
     set_wrench_bias as set_wrench_bias,
     transport as transport,
     wrench as wrench,
-    wrench_bias as wrench_bias,
 )
 from tmkit.graph.task_facts import change_task_facts as change_task_facts, task_facts as task_facts
 from tmkit.graph.traversal import (

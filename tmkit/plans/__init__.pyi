@@ -10,7 +10,11 @@ from tmkit.plans.export import (
 )
 from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
 from tmkit.plans.motion_timing import plan_motions as plan_motions
-from tmkit.plans.observations import CameraModel as CameraModel, PlannedObservation as PlannedObservation
+from tmkit.plans.observations import (
+    CameraModel as CameraModel,
+    PlannedObservation as PlannedObservation,
+    covariance_rows as covariance_rows,
+)
 from tmkit.plans.plan_file import (
     load_plan as load_plan,
     plan_from_dict as plan_from_dict,

@@ -69,7 +69,7 @@ class Piece:
     accelerations: _Array
 
     @property
-    def keeps_hand(self) -> bool:
+    def is_hand_constant(self) -> bool:
         """Whether the fingers are where they are to be."""
         names, fingers = self.scene.joint_names, self.segment.gripper.items()
         return all(abs(self.q[names.index(joint)] - value) < 1e-9 for joint, value in fingers)
@@ -158,8 +158,8 @@ def _continues(before: Piece, piece: Piece, rests: Collection[SegmentKind]) -> b
         before.arm.name == piece.arm.name
         and before.segment.kind not in (*_APART, *_TO_CONTACT, *rests)
         and piece.segment.kind not in (*_APART, *_FROM_CONTACT)
-        and before.keeps_hand
-        and piece.keeps_hand
+        and before.is_hand_constant
+        and piece.is_hand_constant
         and bool(np.max(np.abs(before.path[-1] - piece.path[0])) < 1e-9)
     )
 

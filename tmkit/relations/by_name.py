@@ -22,8 +22,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tmkit import relations
 from tmkit.errors import UnknownNameError
-from tmkit.relations import representations, rules, semantic, semantics
+from tmkit.relations import representations, rules, semantics
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticPose
@@ -192,7 +193,7 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
         return coord
     if not isinstance(coord, Coord):
         raise refusal("from_dict", "numbers are expressed in a frame", "there are values, but no coord")
-    made: type[SemanticRelation] = getattr(semantic, f"Semantic{rel}")
+    made: type[SemanticRelation] = getattr(relations, f"Semantic{rel}")
     relation = made(coord, _representation(data["values"], _known(representations)))
     if "covariance" not in data:
         return relation

@@ -36,7 +36,8 @@ from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.scheduling import shortest_schedule
 from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
-from tmkit.task_planning import PreparedTask, TaskPlanStatus
+from tmkit.task_planning import TaskPlanStatus
+from tmkit.task_planning.protocol import PreparedTask
 
 _logger = logging.getLogger(__name__)
 

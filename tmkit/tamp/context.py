@@ -32,8 +32,8 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.search_tree import RecordedNode
 from tmkit.tamp.version_tree import FailureLog, SceneVersion, VersionTree
-from tmkit.task_planning import FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
-from tmkit.task_planning.protocol import CheckedTaskPlanner
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult
+from tmkit.task_planning.protocol import CheckedTaskPlanner, PreparedTask
 
 _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
 

@@ -8,16 +8,12 @@ from tmkit.task_planning.fast_downward import (
 from tmkit.task_planning.protocol import (
     GrowingTask as GrowingTask,
     MovableTask as MovableTask,
-    PreparedTask as PreparedTask,
     ProvingTask as ProvingTask,
-    TaskPlanner as TaskPlanner,
     TaskPlanResult as TaskPlanResult,
     TaskPlanStatus as TaskPlanStatus,
+    TaskPlanner as TaskPlanner,
 )
 from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule
-from tmkit.task_planning.translated_task import (
-    TranslatedTask as TranslatedTask,
-    is_goal_impossible as is_goal_impossible,
-)
+from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
 from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner
 from tmkit.task_planning.z3_planner import Z3Planner as Z3Planner

@@ -48,7 +48,7 @@ def test_domains_are_found() -> None:
     ("source", "expected"),
     [
         ("from tmkit._support.elementary import cos", ["tmkit._support.elementary.cos"]),
-        ("from tmkit._support import Note", ["tmkit._support.source_location.Note"]),
+        ("from tmkit._support import Note", ["tmkit._support.Note"]),
         ("from tmkit.tamp.domains.tabletop import footprint", ["tmkit.tamp.domains.tabletop.footprint"]),
         ("from tmkit.tamp import loading", ["tmkit.tamp.loading"]),
         ("import tmkit.tamp.run", ["tmkit.tamp.run"]),

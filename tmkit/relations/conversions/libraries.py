@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit import relations
 from tmkit.errors import UnknownNameError
-from tmkit.relations import semantic
 from tmkit.relations.representation import Vector
 from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
 from tmkit.relations.semantic.base import SemanticRelation, require_one
@@ -43,7 +43,7 @@ def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
     if not isinstance(coord, Coord):
         rule = "the coordinates say what the numbers mean, such as TwistCoord('e|C', 'D', '[r]')"
         raise refusal(what, rule, repr(coord)[:80])
-    found: type[SemanticRelation] = getattr(semantic, f"Semantic{coord.relation}")
+    found: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
     return found
 
 

@@ -17,7 +17,8 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.search.version_search import SearchStatus, VersionSearch
-from tmkit.task_planning import PreparedTask, ProvingTask, TaskPlanStatus
+from tmkit.task_planning import ProvingTask, TaskPlanStatus
+from tmkit.task_planning.protocol import PreparedTask
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,8 +58,9 @@ from tmkit.tamp.search.search_node import Attempt, Move, SearchNode
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.search.transfers import TransferAttempts
 from tmkit.tamp.version_tree import SceneVersion
-from tmkit.task_planning import FastDownward, PreparedTask, TaskPlanResult, TaskPlanStatus, TranslatedTask
+from tmkit.task_planning import FastDownward, TaskPlanResult, TaskPlanStatus, TranslatedTask
 from tmkit.task_planning.guide import OperatorConstraint
+from tmkit.task_planning.protocol import PreparedTask
 from tmkit.task_planning.schedule import without_redundant_steps
 
 _logger = logging.getLogger(__name__)
