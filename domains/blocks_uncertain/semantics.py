@@ -25,12 +25,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph, joint_gaussian
-from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
+from tmkit.manipulation import ActionContext, ApplyEffects, Candidate, DeadEnd, Look, Pick, Place
 from tmkit.pddl import Fact, GroundAction
 from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
 from tmkit.robots import movable_frames
 from tmkit.spatial.elementary import atan2, cos, product, sin
-from tmkit.tamp import Handled, Infeasibility, Probability, inside_box, near_expected, parts, point_inside, stands_on
+from tmkit.tamp import (
+    Infeasibility,
+    ObjectToMove,
+    Probability,
+    inside_box,
+    parts,
+    point_inside,
+    pose_probability,
+    stands_on,
+)
 from tmkit.tamp.domains import pddl_names, shape_bounds
 
 ASKED = 0.95
@@ -113,7 +122,7 @@ class Uncertain(parts.Stacking, parts.Cells):
         block = _blocks(scene)[fact.arguments[0]]
         if fact.predicate == "located":
             tolerances = self._tolerances(scene, block)
-            return near_expected(
+            return pose_probability(
                 scene, block, relative_to=self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
             )
         if fact.predicate == "matched":
@@ -126,7 +135,7 @@ class Uncertain(parts.Stacking, parts.Cells):
         half = np.array([self.resolution / 2, self.resolution / 2, np.inf])
         return point_inside(scene, block, relative_to=support, lower=middle - half, upper=middle + half, q=q)
 
-    def explain_unmet(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> str:
+    def explain_false_fact(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> str:
         """Return the probability that is reached, and the one asked."""
         if fact.predicate == "sharp":
             return f"{fact.arguments[0]} is not known as well as a look tells"
@@ -140,19 +149,23 @@ class Uncertain(parts.Stacking, parts.Cells):
         """Yield a step without motion, if looks at both blocks are enough to put one on the other."""
         fact = self.fact("matched", block, below)
         enough = self.probability(fact, context.scene, context.q).is_at_least(ASKED)
-        yield Change(()) if enough else Impossible(f"after looks {self.explain_unmet(fact, context.scene, context.q)}")
+        yield (
+            ApplyEffects(())
+            if enough
+            else DeadEnd(f"after looks {self.explain_false_fact(fact, context.scene, context.q)}")
+        )
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, picks and places with their slips."""
         for candidate in super().candidates(action, context):
             if isinstance(candidate, Pick):
-                yield replace(candidate, slip=covariance_rows(GRASP_SLIP))
+                yield replace(candidate, grasp_covariance=covariance_rows(GRASP_SLIP))
             elif isinstance(candidate, Place):
-                yield replace(candidate, slip=covariance_rows(PLACE_SLIP))
+                yield replace(candidate, grasp_covariance=covariance_rows(PLACE_SLIP))
             else:
                 yield candidate
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
         """Yield nothing: where blocks are is not known well enough for proofs about touching them."""
         del goal_facts, scene
         yield from ()
@@ -211,11 +224,11 @@ class Uncertain(parts.Stacking, parts.Cells):
         scene, q, fact = context.scene, context.q, self.fact("located", block)
         cameras = scene.frames_of_class("camera")
         if not cameras:
-            yield Impossible(f"{self.explain_unmet(fact, scene, q)}; the scene has no camera", is_proved=True)
+            yield DeadEnd(f"{self.explain_false_fact(fact, scene, q)}; the scene has no camera", is_proved=True)
             return
         unseen = {camera: self._unseen(scene, block, camera, q) for camera in cameras}
         if all(unseen.values()):
-            yield Impossible(f"{self.explain_unmet(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}")
+            yield DeadEnd(f"{self.explain_false_fact(fact, scene, q)}; {'; '.join(map(str, unseen.values()))}")
             return
         cameras = tuple(camera for camera in cameras if unseen[camera] is None)
         after = {camera: PlannedObservation(block, camera).expected(scene, q=q) for camera in cameras}
@@ -225,7 +238,7 @@ class Uncertain(parts.Stacking, parts.Cells):
             best = max(cameras, key=lambda camera: reached[camera].value)
             before = self.probability(fact, scene, q)
             looked = f"P({_in_words(fact)}) is {before}, and after a look from '{best}' {reached[best]}"
-            yield Impossible(f"{looked}; {ASKED} is asked", is_proved=True)  # a camera tells as much of any place
+            yield DeadEnd(f"{looked}; {ASKED} is asked", is_proved=True)  # a camera tells as much of any place
         for camera in enough:
             yield Look(block, camera)
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Grasp, HandMotion, Impossible, Pick, Place
+from tmkit.manipulation import ActionContext, Candidate, DeadEnd, Grasp, Pick, PickPlaceOptions, Place
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norm
@@ -73,15 +73,15 @@ class Discs(parts.Slots):
         """Yield grasps, those from above the rod last."""
         lift = self._lift(context.scene, object, context.scene.local_pose(object).translation[2], region)
         picks = list(pick_candidates(context, object, manipulator=arm))
-        yield from (pick for pick in picks if isinstance(pick, Impossible))
-        known = [replace(pick, motion=HandMotion(lift=lift)) for pick in picks if isinstance(pick, Pick)]
+        yield from (pick for pick in picks if isinstance(pick, DeadEnd))
+        known = [replace(pick, motion=PickPlaceOptions(lift_distance=lift)) for pick in picks if isinstance(pick, Pick)]
         yield from sorted(known, key=lambda pick: _is_over_middle(context, object, pick.grasp))
 
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
         """Yield quarter turns in which a disc is lowered over its rod."""
         for place in super().places(context, arm, object, region):
             lift = self._lift(context.scene, object, place.pose.translation[2], region)
-            yield replace(place, motion=HandMotion(lift=lift))
+            yield replace(place, motion=PickPlaceOptions(lift_distance=lift))
 
     def _lift(self, scene: SceneGraph, disc: str, height: float, below: str) -> float:
         """Return how far a disc at a height above what it lies on has to be lifted to come free of its rod."""

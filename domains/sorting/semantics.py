@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
+from tmkit.manipulation import ActionContext, Candidate, DeadEnd, Place
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial.elementary import norms
@@ -66,7 +66,7 @@ class Kinds(parts.Regions):
         if not _has_room(scene, object, region):
             fact = self.fact("on", object, region)
             proof = oversized(scene, region, object=object, fact=fact, overhang=self.overhang)
-            yield Impossible(f"'{object}' is wider than area '{region}'", is_proved=proof is not None)
+            yield DeadEnd(f"'{object}' is wider than area '{region}'", is_proved=proof is not None)
             return
         for point in self._free_points(context, arm, object, region):
             for turn in turns_nearest_first(context, object, region):

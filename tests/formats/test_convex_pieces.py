@@ -192,7 +192,7 @@ def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, .
 
     def gaps(object_from_tool: Pose, width: float) -> np.ndarray:
         held = scene.set_pose("cup", root_from_tool @ object_from_tool.inverse())
-        at = held.configuration(arm.gripper_values(width), base=q)
+        at = held.configuration(arm.finger_values(width), base=q)
         return np.array([pair_distance(held, at, frame_a=link, frame_b="cup") for link in arm.contact_links])
 
     for grasp in grasps_of(scene, "cup", manipulator=arm)[::4]:
@@ -216,7 +216,7 @@ def test_closing_fingers_do_not_slide_off_a_handle() -> None:
 
     def thickness(object_from_tool: Pose, opening: float) -> float:
         held = scene.set_pose("mug", root_from_tool @ object_from_tool.inverse())
-        at = held.configuration(arm.gripper_values(opening), base=q)
+        at = held.configuration(arm.finger_values(opening), base=q)
         return opening - sum(pair_distance(held, at, frame_a=link, frame_b="mug") for link in arm.contact_links)
 
     found = [one for one in grasps_of(scene, "mug", manipulator=arm) if one.object_from_tool.translation[1] > 0.041]

@@ -11,7 +11,7 @@ import pytest
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import diff, integrate, is_rigid, relate, twist
-from tmkit.plans.values import Reparenting
+from tmkit.plans.values import Attachment
 from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, SemanticError, TwistCoord
 
 
@@ -130,7 +130,7 @@ def test_what_is_grasped_moves_with_the_hand() -> None:
     for variant in (
         held,
         scene.reparent("cup", "hand", pose=Pose()),
-        Reparenting("cup", "hand", Pose()).applied(scene, np.zeros(0)),
+        Attachment("cup", "hand", Pose()).applied(scene, np.zeros(0)),
     ):
         check_held(variant)
     with scene.edit() as edit:

@@ -9,7 +9,7 @@ import pytest
 
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
 from tmkit.manipulation import rests
-from tmkit.manipulation.racks import RACK, rack_placements, way_off
+from tmkit.manipulation.racks import RACK, rack_placements, removal_translations
 from tmkit.spatial import Pose
 
 PEG = AttachedShape(Cylinder(0.005, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0]))  # along y
@@ -88,14 +88,14 @@ def test_the_way_off_a_peg_is_along_its_free_end_and_off_a_post_up() -> None:
         side = AttachedShape(wall.shape, Pose([0.5, sign * 0.08, 1.0]))
         start = scene(ring(), PEG, ("wall", side))
         pose, _ = next(rack_placements(start, "thing", "rack", q=None))
-        lift, along = way_off(start, "thing", "rack", pose, q=None)
+        lift, along = removal_translations(start, "thing", "rack", pose, q=None)
         assert lift[2] > 0.005
         assert along is not None
         assert along[1] * sign < 0.0
         assert abs(along[1]) == pytest.approx(0.06 + 0.01, abs=0.01)
     start = scene(cup(), POST)
     pose, _ = next(rack_placements(start, "thing", "rack", q=None))
-    lift, along = way_off(start, "thing", "rack", pose, q=None)
+    lift, along = removal_translations(start, "thing", "rack", pose, q=None)
     assert along is None
     assert lift[2] == pytest.approx(0.09, abs=0.005)
     np.testing.assert_array_equal(lift[:2], 0.0)

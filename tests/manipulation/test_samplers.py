@@ -19,7 +19,7 @@ from tmkit.manipulation import (
     Placement,
     PlacementRequest,
     Samplers,
-    Sampling,
+    SeededSamplers,
     sample_grasps,
     sample_placements,
 )
@@ -45,7 +45,7 @@ def scene_with_object(**options: Any) -> SceneGraph:
 
 def context(samplers: Samplers, scene: SceneGraph | None = None, seed: int = 0) -> ActionContext:
     """Return where an action is to be carried out."""
-    sampling = Sampling(samplers, GANTRY, seed)
+    sampling = SeededSamplers(samplers, GANTRY, seed)
     return ActionContext(scene or scene_with_object(), Q, np.random.default_rng(seed), sampling)
 
 
@@ -61,7 +61,7 @@ def test_the_place_at_the_start_comes_after_the_nearest() -> None:
     """An object may go back to where the arm took it, even if the nearest places are far from there."""
     start = scene_with_object()
     moved = start.set_pose("block", start.local_pose("block") @ Pose([0.2, 0.1, 0.0]))
-    sampling = Sampling(Samplers(), GANTRY, start=start)
+    sampling = SeededSamplers(Samplers(), GANTRY, start=start)
     places = list(ActionContext(moved, Q, np.random.default_rng(0), sampling).placements("block", "table"))
     without = list(context(Samplers(), moved).placements("block", "table"))
     names = [place.name for place in places]
@@ -73,7 +73,7 @@ def test_the_place_at_the_start_comes_after_the_nearest() -> None:
 def test_an_arranged_place_is_the_only_one() -> None:
     """A place that was chosen together with others replaces those of the sampler."""
     place = Placement("table", Pose([0.1, 0.1, 0.5]), "arranged")
-    sampling = Sampling(Samplers().with_placements(one_place), GANTRY, arranged={("block", "table"): place})
+    sampling = SeededSamplers(Samplers().with_placements(one_place), GANTRY, arranged={("block", "table"): place})
     asked = ActionContext(scene_with_object(), Q, np.random.default_rng(0), sampling)
     assert list(asked.placements("block", "table")) == [place]
 
@@ -114,7 +114,7 @@ def test_the_same_object_is_asked_about_once() -> None:
         asked.append(request.object)
         return one_grasp(request)
 
-    sampling = Sampling(Samplers().with_grasps(counting), GANTRY)
+    sampling = SeededSamplers(Samplers().with_grasps(counting), GANTRY)
     scene = scene_with_object()
     first = sampling.grasps(scene, "block")
     assert sampling.grasps(scene.set_pose("block", Pose([0.1, 0.0, 0.1])), "block") is first
@@ -126,7 +126,7 @@ def test_the_same_object_is_asked_about_once() -> None:
 def test_ours_compute_a_shape_once() -> None:
     """Two objects of one shape share their grasps."""
     scene = with_block(scene_with_object(), "other", [0.2, 0.0, 0.025])
-    sampling = Sampling(Samplers(), GANTRY)
+    sampling = SeededSamplers(Samplers(), GANTRY)
     assert sampling.grasps(scene, "block") is sampling.grasps(scene, "other")
     third = with_block(scene, "third", [0.3, 0.0, 0.025], shape=Box([0.04] * 3))
     assert sampling.grasps(third, "third") is not sampling.grasps(scene, "block")
@@ -140,7 +140,7 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
 
     samplers = Samplers().with_grasps(random_grasp)
     scene = with_block(scene_with_object(), "other", [0.2, 0.0, 0.025], shape=Box([0.04] * 3))
-    forth, back, other = (Sampling(samplers, GANTRY, seed) for seed in (3, 3, 4))
+    forth, back, other = (SeededSamplers(samplers, GANTRY, seed) for seed in (3, 3, 4))
     expected = [forth.grasps(scene, "block"), forth.grasps(scene, "other")]
     assert [back.grasps(scene, "other"), back.grasps(scene, "block")] == expected[::-1]
     assert other.grasps(scene, "block") != expected[0]

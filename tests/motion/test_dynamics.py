@@ -18,7 +18,7 @@ from support.pinocchio_oracle import robot_path, robot_scene
 import tmkit as tk
 from tmkit.errors import ConfigurationError, RobotError
 from tmkit.graph import Inertia, Prismatic, Revolute, SceneGraph
-from tmkit.motion.dynamics import TorqueLimits, effort_fault, effort_faults, gravity_torques, inverse_dynamics
+from tmkit.motion.dynamics import TorqueLimits, effort_faults, gravity_torques, inverse_dynamics, torque_fault
 from tmkit.motion.timing import time_path
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
@@ -163,21 +163,21 @@ def test_the_worst_place_of_a_path_is_named() -> None:
     path = np.array([[-1.2], [1.2]])
     scene = pendulum(9.0)
     arm = replace(PENDULUM, ready={"swing": 1.2})
-    assert effort_fault(scene, path[:1], arm) is None
+    assert torque_fault(scene, path[:1], arm) is None
     said = re.fullmatch(
         r"gravity requires (9\.\d*) N m of joint 'swing', whose effort limit is 9 N m",
-        str(effort_fault(scene, path, arm)),
+        str(torque_fault(scene, path, arm)),
     )
     assert said is not None
     assert 9.0 < float(said[1]) <= 9.81
-    assert effort_fault(scene, path, replace(arm, effort={"swing": 10.0})) is None
-    assert effort_fault(scene, path, replace(arm, effort={"swing": 10.0}), share=0.95) is not None
+    assert torque_fault(scene, path, replace(arm, effort={"swing": 10.0})) is None
+    assert torque_fault(scene, path, replace(arm, effort={"swing": 10.0}), share=0.95) is not None
 
 
 def test_a_limit_that_the_empty_arm_exceeds_at_rest_does_not_count() -> None:
     """Many robot files have made-up limits; a load in the hand does not make one of a true limit."""
-    assert effort_fault(pendulum(9.0), np.array([[0.0]]), PENDULUM) is None
-    assert effort_fault(pendulum(0.0), np.array([[0.0]]), PENDULUM) is None  # no limit is known
+    assert torque_fault(pendulum(9.0), np.array([[0.0]]), PENDULUM) is None
+    assert torque_fault(pendulum(0.0), np.array([[0.0]]), PENDULUM) is None  # no limit is known
 
 
 def test_the_checker_refuses_a_plan_that_the_arm_cannot_bear_and_the_planner_makes_none() -> None:

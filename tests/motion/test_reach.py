@@ -52,7 +52,7 @@ class Arm:
     def world(self, scene: SceneGraph) -> CollisionWorld:
         """Return the world in which the arm plans, as it is when the arm is at rest without obstacles."""
         rules = CollisionRules.from_start(self.manipulator, self.scene, q=self.ready)
-        return rules.world(scene, rules.exemptions(scene), margin=PLANNING_MARGIN)
+        return rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN)
 
     def random_configurations(self, count: int) -> NDArray[np.float64]:
         """Return configurations (count, n_joints) of the arm that are free of collision."""

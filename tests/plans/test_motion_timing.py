@@ -117,7 +117,7 @@ def test_what_is_run_through_is_free(name: str) -> None:
     """Each hundredth of a second nothing collides that a segment does not allow, and constraints are kept."""
     for motion, scene, rows in placed(name, every=10):
         segment = motion.segment
-        world = CollisionRules(motion.arm).check_world(scene, segment.exemptions)
+        world = CollisionRules(motion.arm).check_world(scene, segment.allowed_contacts)
         assert not any(world.contacts_batch(rows)), segment
         for constraint in segment.constraints:
             assert np.max(constraint.values(scene, rows)) <= constraint.tolerance + 1e-12

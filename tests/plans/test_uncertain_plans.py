@@ -16,7 +16,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation import Grasp, Pick, Place
 from tmkit.plans import CameraModel, Plan, PlannedObservation
 from tmkit.plans.observations import covariance_rows, with_observations
-from tmkit.plans.values import Reparenting
+from tmkit.plans.values import Attachment
 from tmkit.spatial import Pose
 
 FLAT = np.diag([4e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
@@ -75,7 +75,7 @@ def test_plans_in_uncertain_scenes_are_checked_and_stored(stacked: Plan, tmp_pat
 def test_exact_scenes_know_nothing_of_it(tmp_path: Path) -> None:
     """Without covariances a change of parent is the plain one, and plan files have none of the new words."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1)})
-    change = Reparenting("a", "b", Pose([0, 0, 0.05]))
+    change = Attachment("a", "b", Pose([0, 0, 0.05]))
     assert change.applied(scene, scene.zero_configuration()) == scene.reparent("a", "b", pose=change.pose)
     plan = tk.plan(scene, goal="(on a b)", robot=GANTRY).plan
     assert plan is not None
@@ -95,15 +95,18 @@ def test_slip_comes_on_top() -> None:
     q = uncertain_scene().zero_configuration()
     for scene in (uncertain_scene(), blocks_scene({"a": (1, 1), "b": (-1, 1)})):
         pose = scene.pose("a", relative_to="b", q=q)
-        kept, slipped = (Reparenting("a", "b", pose, slip).applied(scene, q) for slip in (None, covariance_rows(SLIP)))
+        kept, slipped = (
+            Attachment("a", "b", pose, grasp_covariance).applied(scene, q)
+            for grasp_covariance in (None, covariance_rows(SLIP))
+        )
         difference = slipped.edge_covariance("a") - kept.edge_covariance("a")
         assert difference == pytest.approx(SLIP, abs=1e-15)
         assert slipped.local_pose("a") == pose
     with pytest.raises(SceneError, match=r"a covariance of a pose is \(6, 6\) and finite, not \(3, 3\)"):
         covariance_rows(np.eye(3))
     grasp = Grasp(pose, 0.04, "from above")
-    assert Pick("a", grasp, slip=covariance_rows(SLIP)) != Pick("a", grasp)
-    assert Place("a", "b", pose).slip is None
+    assert Pick("a", grasp, grasp_covariance=covariance_rows(SLIP)) != Pick("a", grasp)
+    assert Place("a", "b", pose).grasp_covariance is None
 
 
 def test_expected_looks_move_nothing() -> None:

@@ -237,15 +237,15 @@ def test_limits_are_the_smaller_of_scene_and_description() -> None:
 @pytest.mark.parametrize(("width", "finger"), [(0.0, 0.0), (0.08, 0.04), (0.05, 0.025)])
 def test_finger_values_are_proportional_to_the_width(width: float, finger: float) -> None:
     """Between closed and open the fingers move in proportion."""
-    assert GANTRY.gripper_values(width) == {"finger": pytest.approx(finger)}
-    assert SUCKER.gripper_values(width) == {}
+    assert GANTRY.finger_values(width) == {"finger": pytest.approx(finger)}
+    assert SUCKER.finger_values(width) == {}
 
 
 @pytest.mark.parametrize("width", [-0.001, 0.081])
 def test_a_width_beyond_the_opening_is_refused(width: float) -> None:
     """The hand opens no wider and closes no tighter than it says."""
     with pytest.raises(RobotError, match=r"the fingers cannot be -?0.0\d+ m apart; they open from 0.0 to 0.08 m"):
-        GANTRY.gripper_values(width)
+        GANTRY.finger_values(width)
 
 
 def test_the_ready_configuration_has_an_open_hand() -> None:

@@ -94,7 +94,7 @@ def test_what_is_in_many_pieces_does_not_creep() -> None:
         hull = trimesh.convex.convex_hull(np.array(corners) + rng.normal(0.0, 1e-4, (8, 3)))
         pieces.append(AttachedShape(Mesh(hull.vertices, hull.faces)))
     scene = scene.add_frame("arc", "world", pose=pose, joint=Free(), classes=["movable"], shapes=pieces)
-    closed = scene.configuration(PANDA.gripper_values(0.0), base=q)
+    closed = scene.configuration(PANDA.finger_values(0.0), base=q)
     with Simulation.from_scene(scene, q, robot=PANDA, settings=PhysicsSettings(gravity=0.0)) as simulation:
         simulation.command_fingers(closed, force=PANDA.grip_force)
         simulation.step(480)

@@ -32,9 +32,9 @@ class Meaning(DomainSemantics):
         """Return what holds."""
         return self.same.state(scene, objects, q)
 
-    def useful_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
+    def relevant_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
         """Return what is of use."""
-        return self.same.useful_objects(scene, q)
+        return self.same.relevant_objects(scene, q)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to do it."""

@@ -20,13 +20,13 @@ import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import (
     ActionContext,
-    ArmMotion,
+    ActionMotion,
+    ArmMotionPlanner,
     Grasp,
-    HandMotion,
-    MotionBudget,
+    MotionSettings,
     Pick,
+    PickPlaceOptions,
     Place,
-    Refinement,
     grasps_of,
 )
 from tmkit.motion import CollisionRules
@@ -106,7 +106,7 @@ def exhaustive_plan(problem: SmallProblem, *, seed: int = 0) -> Plan | None:
     scene, target, wanted = problem.scene, problem.target, problem.wanted
     robot = load_manipulator("panda")
     q = robot.ready_configuration(scene)
-    arm = ArmMotion(robot, budget=MotionBudget(4, 1000), rules=CollisionRules.from_start(robot, scene, q=q))
+    arm = ArmMotionPlanner(robot, budget=MotionSettings(4, 1000), rules=CollisionRules.from_start(robot, scene, q=q))
     objects = movable_frames(scene)
     grasps = {name: grasps_of(scene, name, manipulator=robot) for name in objects}
     start = _Node(dict.fromkeys(objects), scene, q, ())
@@ -143,7 +143,7 @@ def _transfer(
     name: str,
     spot: Spot,
     *,
-    arm: ArmMotion,
+    arm: ArmMotionPlanner,
     grasps: Sequence[Grasp],
     seed: int,
 ) -> _Node | None:
@@ -169,20 +169,20 @@ def _pose(scene: SceneGraph, name: str, spot: Spot) -> Pose:
     return Pose([spot.x, spot.y, height], [0.0, 0.0, math.sin(spot.turn / 2), math.cos(spot.turn / 2)])
 
 
-def _motions(grasp: Grasp) -> Iterator[HandMotion]:
+def _motions(grasp: Grasp) -> Iterator[PickPlaceOptions]:
     """Yield ways of coming and leaving: usual or short, long and straight, with the fingers hardly open."""
-    yield HandMotion(share=0.2)
-    yield HandMotion(approach=0.2, lift=0.02, departure=0.2, share=0.5)
-    yield HandMotion(opening=grasp.width + 0.002, share=0.2)
+    yield PickPlaceOptions(min_fraction=0.2)
+    yield PickPlaceOptions(approach_distance=0.2, lift_distance=0.02, post_grasp_retreat=0.2, min_fraction=0.5)
+    yield PickPlaceOptions(gripper_opening=grasp.width + 0.002, min_fraction=0.2)
 
 
 def _carried_out(
-    candidates: Sequence[C], scene: SceneGraph, q: Configuration, arm: ArmMotion, seed: int
-) -> Iterator[tuple[C, Refinement]]:
+    candidates: Sequence[C], scene: SceneGraph, q: Configuration, arm: ArmMotionPlanner, seed: int
+) -> Iterator[tuple[C, ActionMotion]]:
     for candidate in candidates:
         context = ActionContext(scene, q, np.random.default_rng(seed))
         for found in itertools.islice(candidate.refine(arm, context, seed=seed), _ATTEMPTS):
-            if isinstance(found, Refinement):
+            if isinstance(found, ActionMotion):
                 yield candidate, found
                 break
 

@@ -206,7 +206,7 @@ class Reach:
         ready = home_configuration([robot, *self.others], rest, base=rest.configuration(self.joints))
         if robot.gripper_joints:
             width = min(robot.width_open, grasp.width + 2.0 * _SPREAD)
-            ready = rest.configuration(robot.gripper_values(width), base=ready)
+            ready = rest.configuration(robot.finger_values(width), base=ready)
         for retreat in (0.0, _RETREAT):
             solutions = inverse_kinematics_solutions(
                 rest,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, Box, Free, Inertia, Mimic, Prismatic, Revolute, SceneGraph, Shape
 from tmkit.pddl import GroundAction
-from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.plans.values import Attachment, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -140,17 +140,17 @@ class PlanWriter:
         down, up = self._over(here), self._over(here, LIFT)
         there = Pose.from_rpy(position, [0.0, 0.0, turn])
         lowered, over = self._over(there), self._over(there, LIFT)
-        opened, closed = dict(self.robot.gripper_open), self.robot.gripper_values(BLOCK)
+        opened, closed = dict(self.robot.gripper_open), self.robot.finger_values(BLOCK)
         segments = [self._segment("transit", [self._arm(), up], opened), self._segment("approach", [up, down], opened)]
         held = self.scene.reparent(name, "hand", q=self._with(down, closed))
-        grasp = Reparenting(name, "hand", held.pose(name, relative_to="hand"))
+        grasp = Attachment(name, "hand", held.pose(name, relative_to="hand"))
         segments.append(self._segment("grasp", [down], closed, name, grasp))
         segments.append(self._segment("lift", [down, up], closed, name))
         segments.append(self._segment("transfer", [up, over], closed, name))
         segments.append(self._segment("lower", [over, lowered], closed, name))
         onto = self.scene.pose(parent, relative_to="world", q=self.q).inverse() @ there
         self.scene = held.reparent(name, parent, pose=onto)
-        segments.append(self._segment("release", [lowered], opened, name, Reparenting(name, parent, onto)))
+        segments.append(self._segment("release", [lowered], opened, name, Attachment(name, parent, onto)))
         segments.append(self._segment("retreat", [lowered, over], opened))
         self.q = self._with(over, opened)
         self.steps.append(PlanStep(GroundAction("move", (name, parent)), tuple(segments), self.scene, self.q))
@@ -172,7 +172,7 @@ class PlanWriter:
         path: Sequence[NDArray[np.float64]],
         gripper: dict[str, float],
         held: str | None = None,
-        reparenting: Reparenting | None = None,
+        reparenting: Attachment | None = None,
     ) -> Segment:
         return Segment(SegmentKind(kind), self.robot.name, JOINTS, np.array(path), gripper, held, (), reparenting)
 

@@ -283,8 +283,8 @@ SEMANTICS = {
     "candidates: return [Refining(None)]": r"semantics.py:\d+: Refining of \(pick-up a .*TypeError: .*NoneType",
     "state: return None": r"semantics.py:\d+: 'state' returns None, which is no State",
     "objects: return None": r"semantics.py:\d+: 'objects' returns None, which is no Mapping",
-    "useful_objects: return None": r"semantics.py:\d+: 'useful_objects' returns None, which is no Collection",
-    "useful_objects: return 1 / 0": r"semantics.py:\d+: planning: ZeroDivisionError",
+    "relevant_objects: return None": r"semantics.py:\d+: 'relevant_objects' returns None, which is no Collection",
+    "relevant_objects: return 1 / 0": r"semantics.py:\d+: planning: ZeroDivisionError",
     "infeasibilities: return None": r"semantics.py:\d+: 'infeasibilities' returns None, which is no Iterable",
     "infeasibilities: return ['x']": r"semantics.py:\d+: 'infeasibilities' returns 'x', which is no Infeasibility",
 }

@@ -20,10 +20,10 @@ from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation import ActionContext, Candidate
 from tmkit.manipulation.actions.handover import handovers
-from tmkit.manipulation.actions.pick_place import arm_motions
-from tmkit.manipulation.actions.primitives import MotionBudget
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock
-from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.manipulation.actions.pick_place import arm_motion_planners
+from tmkit.manipulation.actions.primitives import MotionSettings
+from tmkit.manipulation.actions.timing_breakdown import StageClock
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
 from tmkit.pddl.validation import by_turns, interference, shared
@@ -188,9 +188,9 @@ def test_arms_go_home(words: dict[str, str]) -> None:
 def test_hands_meet_between_arms_on_one_base() -> None:
     """Where both arms have their bases in one place, hands point along any direction."""
     scene = two_gantries().reparent("c", "hand", pose=Pose())
-    clock, rules = PhaseClock(), CollisionRules.from_start(ARMS[0], scene, q=start(scene), others=ARMS[1:])
-    arms = arm_motions(ARMS, budget=MotionBudget(), rules=rules, clock=clock, motion_planner=None)
-    context = ActionContext(scene, start(scene), np.random.default_rng(0), Sampling(Samplers(), ARMS[0], 0), arms)
+    clock, rules = StageClock(), CollisionRules.from_start(ARMS[0], scene, q=start(scene), others=ARMS[1:])
+    arms = arm_motion_planners(ARMS, budget=MotionSettings(), rules=rules, clock=clock, motion_planner=None)
+    context = ActionContext(scene, start(scene), np.random.default_rng(0), SeededSamplers(Samplers(), ARMS[0], 0), arms)
     found = handovers(context, "c", giver="gantry", taker="l_gantry", points=[[0.0, 0.0, 0.5]])
     places = [handover.exchange.as_array() for handover in itertools.islice(found, 8)]
     assert places

@@ -9,7 +9,7 @@ import pytest
 from support.task_problems import load, shortest_steps
 
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_goal, validate_task_plan
-from tmkit.task_planning import FastDownward, ProvingTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, UnsolvabilityTask
 from tmkit.task_planning.protocol import PreparedTask
 
 
@@ -71,7 +71,7 @@ def test_some_prepared_tasks_can_prove_without_a_search() -> None:
     goal = parse_goal("(and (held a) (held b))", whole.domain, objects=whole.objects)
     problem = Problem("p", whole.domain, objects=whole.objects, init=whole.init, goal=goal)
     task = FastDownward().prepare(problem)
-    assert isinstance(task, ProvingTask)
+    assert isinstance(task, UnsolvabilityTask)
     assert task.is_goal_impossible()
     assert not FastDownward().prepare(whole).is_goal_impossible()
-    assert not isinstance(ConstrainedTask(problem), ProvingTask)
+    assert not isinstance(ConstrainedTask(problem), UnsolvabilityTask)

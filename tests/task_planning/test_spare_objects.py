@@ -12,7 +12,7 @@ from support.task_problems import NAMES, ground_actions, load
 from tmkit.errors import TaskError
 from tmkit.pddl import Fact, Problem, State, parse_domain, parse_problem, validate_task_plan
 from tmkit.pddl.substitution import atoms_of
-from tmkit.task_planning import FastDownward, GrowingTask, TaskPlanStatus
+from tmkit.task_planning import ExtensibleTask, FastDownward, TaskPlanStatus
 from tmkit.task_planning.encoding import copy_of
 
 PLANNER = FastDownward()
@@ -82,7 +82,7 @@ def test_an_object_that_comes_needs_no_translation(name: str, seed: int) -> None
 def test_quantifiers_range_over_what_has_come() -> None:
     """All dishes are to be clean: a cup that comes too, with whatever is on it; spare ones that did not come do not."""
     task = PLANNER.prepare(TASK, spare={"cup": 2})
-    assert isinstance(task, GrowingTask)
+    assert isinstance(task, ExtensibleTask)
     assert len(PLANNER.search(task).steps) == 3  # wash the bowl, put it away, wash the plate
     state = TASK.init.change(add=[Fact.of("on", "Cup", "bowl")])
     grown = task.with_object("Cup", "cup", state)

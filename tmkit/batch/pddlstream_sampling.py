@@ -21,13 +21,13 @@ from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import (
     ActionContext,
-    ArmMotion,
+    ActionMotion,
+    ArmMotionPlanner,
     Candidate,
     Grasp,
     MoveTo,
     Pick,
     Place,
-    Refinement,
     Sequence as InTurn,
 )
 from tmkit.motion.path_constraints import interpolated
@@ -92,16 +92,16 @@ class Motion:
     choice: str
     cleared: dict[Rest, bool] = field(default_factory=dict)
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement]:
+    def refine(self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int) -> Iterator[ActionMotion]:
         """Yield the motion as it is, beside the objects of the scene, which touch what they rest on."""
         del seed
         scene, q = context.scene, context.q
         segments: list[Segment] = []
         for segment, *_ in self.parts:
-            touching = {*segment.exemptions, *arm.pieces.rules.exemptions(scene)}
-            segments.append(replace(segment, exemptions=tuple(sorted(touching))))
+            touching = {*segment.allowed_contacts, *arm.primitives.rules.allowed_contacts(scene)}
+            segments.append(replace(segment, allowed_contacts=tuple(sorted(touching))))
             scene, q = segment.end(scene, q)
-        yield Refinement(tuple(segments), scene, q, self.choice)
+        yield ActionMotion(tuple(segments), scene, q, self.choice)
 
 
 class PddlStreamSampling:
@@ -156,7 +156,7 @@ class PddlStreamSampling:
             if x == s or not grasps or (below is not None and any(one.item == self.frames[x] for one in below.chain)):
                 return
             scene, q = self._held(self.frames[x], grasps[0], () if below is None else below.chain, None)
-            for candidate in self._candidates(GroundAction(action.name, arguments), scene, q, is_scattered=True):
+            for candidate in self._candidates(GroundAction(action.name, arguments), scene, q, is_random=True):
                 if isinstance(candidate, Place):
                     yield (Rest(candidate.object, candidate.support, candidate.pose, below, s, candidate),)
 
@@ -183,7 +183,7 @@ class PddlStreamSampling:
             context = self._context(scene, q)
             tried = candidate.refine(self._arm, context, seed=next(self.calls))
             for made in itertools.islice(tried, _MOTIONS):
-                if isinstance(made, Refinement):
+                if isinstance(made, ActionMotion):
                     seen = frozenset(one.item for one in rest.chain)
                     yield (Motion(seen, tuple(_parts(scene, q, made)), made.choice),)
 
@@ -204,7 +204,7 @@ class PddlStreamSampling:
         source = None
         for segment, scene, rows in motion.parts:
             added = scene.add_frame(rest.item, root, pose=pose, shapes=shapes, classes=["movable"])
-            source = self.context.rules.check_world(added, segment.exemptions, source=source)
+            source = self.context.rules.check_world(added, segment.allowed_contacts, source=source)
             for q in interpolated(rows, _STEP):
                 for contact in source.contacts(q):
                     other = {contact.frame_a, contact.frame_b} - {rest.item}
@@ -246,16 +246,16 @@ class PddlStreamSampling:
     def _arm(self) -> Any:
         return next(iter(self.tree.arms.values()))
 
-    def _context(self, scene: SceneGraph, q: Configuration, *, is_scattered: bool = False) -> ActionContext:
+    def _context(self, scene: SceneGraph, q: Configuration, *, is_random: bool = False) -> ActionContext:
         rng = np.random.default_rng((self.options.seed, self.attempt, next(self.calls)))
-        context = self.tree.context(self.tree.root, scene=scene, seed=0, is_scattered=is_scattered)
+        context = self.tree.context(self.tree.root, scene=scene, seed=0, is_random=is_random)
         return replace(context, q=q, rng=rng)
 
     def _candidates(
-        self, action: GroundAction, scene: SceneGraph, q: Configuration, *, is_scattered: bool = False
+        self, action: GroundAction, scene: SceneGraph, q: Configuration, *, is_random: bool = False
     ) -> Iterator[Candidate]:
         with contextlib.suppress(SceneError):  # the domain refuses what stands where it may not
-            yield from self.context.domain.candidates(action, self._context(scene, q, is_scattered=is_scattered))
+            yield from self.context.domain.candidates(action, self._context(scene, q, is_random=is_random))
 
     def _picked(self, action: GroundAction, scene: SceneGraph, q: Configuration, grasp: Grasp) -> Pick | None:
         picks = (one for one in self._candidates(action, scene, q) if isinstance(one, Pick))
@@ -279,7 +279,7 @@ class PddlStreamSampling:
     ) -> tuple[SceneGraph, Configuration]:
         """Return the scene in which the hand holds an object, and the configuration."""
         scene = self._world([*rests, Rest(item, self.scene.root(item), Pose())])
-        q = scene.configuration(self.arm.gripper_values(grasp.width), base=self._at(self.q, stand))
+        q = scene.configuration(self.arm.finger_values(grasp.width), base=self._at(self.q, stand))
         tip_from_item = scene.pose(self.arm.tool, relative_to=self.arm.tip, q=q) @ grasp.object_from_tool.inverse()
         return scene.reparent(item, self.arm.tip, pose=tip_from_item), np.array(q)
 
@@ -321,7 +321,7 @@ class PddlStreamSampling:
 
 
 def _parts(
-    scene: SceneGraph, q: Configuration, made: Refinement
+    scene: SceneGraph, q: Configuration, made: ActionMotion
 ) -> Iterator[tuple[Segment, SceneGraph, Configuration]]:
     """Yield the segments of a motion with their scenes and configurations (k, n_joints)."""
     for segment in made.segments:

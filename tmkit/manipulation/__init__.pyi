@@ -3,8 +3,8 @@
 from tmkit.manipulation.actions.candidates import (
     ActionContext as ActionContext,
     Candidate as Candidate,
-    Change as Change,
-    Impossible as Impossible,
+    ApplyEffects as ApplyEffects,
+    DeadEnd as DeadEnd,
     MoveTo as MoveTo,
     Pick as Pick,
     Place as Place,
@@ -12,14 +12,14 @@ from tmkit.manipulation.actions.candidates import (
 )
 from tmkit.manipulation.actions.handover import Handover as Handover, handovers as handovers
 from tmkit.manipulation.actions.look import Look as Look
-from tmkit.manipulation.actions.operate import Operate as Operate
+from tmkit.manipulation.actions.operate import OperateJoint as OperateJoint
 from tmkit.manipulation.actions.pick_place import (
-    ArmMotion as ArmMotion,
-    HandMotion as HandMotion,
-    Refinement as Refinement,
+    ArmMotionPlanner as ArmMotionPlanner,
+    PickPlaceOptions as PickPlaceOptions,
+    ActionMotion as ActionMotion,
 )
 from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
-from tmkit.manipulation.actions.primitives import MotionBudget as MotionBudget
+from tmkit.manipulation.actions.primitives import MotionSettings as MotionSettings
 from tmkit.manipulation.actions.push import Push as Push
 from tmkit.manipulation.concave_objects import with_convex_pieces as with_convex_pieces
 from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
@@ -35,7 +35,7 @@ from tmkit.manipulation.samplers import (
     GraspRequest as GraspRequest,
     PlacementRequest as PlacementRequest,
     Samplers as Samplers,
-    Sampling as Sampling,
+    SeededSamplers as SeededSamplers,
     sample_grasps as sample_grasps,
     sample_placements as sample_placements,
 )

@@ -77,7 +77,7 @@ def rack_placements(scene: SceneGraph, object: str, support: str, *, q: ArrayLik
         yield root_from_support.inverse() @ pose, f"on '{support}' at ({x:.3f}, {y:.3f}, {z:.3f})"
 
 
-def way_off(
+def removal_translations(
     scene: SceneGraph, object: str, support: str, pose: Pose, *, q: ArrayLike | None, ignored: Collection[str] = ()
 ) -> tuple[Vector, Vector | None]:
     """Return by what (3,) an object is lifted on a rack and then shifted straight off it, in the axes of the root.

@@ -75,7 +75,7 @@ class PlacementRequest:
         support: frame to put it on: a surface, a region, or another object.
         manipulator: the arm that puts it there.
         rng: random generator, seeded for this visit of an action.
-        is_scattered: whether placements far apart from each other are wanted, in random order, not the best ones first.
+        is_random: whether placements far apart from each other are wanted, in random order, not the best ones first.
     """
 
     scene: SceneGraph
@@ -84,7 +84,7 @@ class PlacementRequest:
     support: str
     manipulator: Manipulator
     rng: np.random.Generator
-    is_scattered: bool = False
+    is_random: bool = False
 
 
 class GraspSampler(Protocol):
@@ -125,7 +125,7 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
         q=request.q,
         rng=request.rng,
         manipulator=request.manipulator,
-        settings=PlacementSettings(is_packed=is_region, is_scattered=request.is_scattered),
+        settings=PlacementSettings(is_packed=is_region, is_random=request.is_random),
     )
 
 
@@ -218,14 +218,14 @@ class Samplers:
 
 
 @dataclass(frozen=True, eq=False)
-class Sampling:
+class SeededSamplers:
     """The samplers at work in one planning run.
 
     Attributes:
         samplers: which sampler is asked for which object.
         manipulator: the arm, of several the first.
         seed: seed of the run, at least 0.
-        is_scattered: whether placements are scattered; see :class:`PlacementRequest`.
+        is_random: whether placements are scattered; see :class:`PlacementRequest`.
         arranged: placements, by object and support, that are used in place of those of the sampler.
         start: scene at the start of the run, in which the arm reaches the objects that it picks; None for none.
     """
@@ -233,7 +233,7 @@ class Sampling:
     samplers: Samplers
     manipulator: Manipulator
     seed: int = 0
-    is_scattered: bool = False
+    is_random: bool = False
     arranged: Mapping[tuple[str, str], Placement] = field(default_factory=dict, repr=False)
     start: SceneGraph | None = None
     _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
@@ -301,7 +301,7 @@ class Sampling:
             yield self.arranged[object, support]
             return
         sampler = self.samplers.placement_sampler(scene, object, support)
-        request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng, self.is_scattered)
+        request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng, self.is_random)
         what = f"for '{object}' on '{support}'"
         is_ours = sampler is sample_placements
         found = _asked(sampler, request, what, is_ours=is_ours)

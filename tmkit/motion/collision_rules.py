@@ -1,6 +1,6 @@
 """What may touch what while an arm picks and places: docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
-Each contact that is allowed is an :class:`Exemption`, stated for one phase of an action and listed in the plan.
+Each contact that is allowed is an :class:`AllowedContact`, stated for one phase of an action and listed in the plan.
 Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a
 finished plan does without, at finer steps. An overlap of less than 0.01 mm, the error of a few roundings, counts as
 touching, which is no collision.
@@ -36,7 +36,7 @@ TOUCHING = 1e-5
 
 
 @dataclass(frozen=True, order=True)
-class Exemption:
+class AllowedContact:
     """A pair of frames that may be nearer than the margin.
 
     Attributes:
@@ -51,7 +51,7 @@ class Exemption:
     reason: str
 
     @classmethod
-    def of(cls, a: str, b: str, *, penetration: float, reason: str) -> Exemption:
+    def of(cls, a: str, b: str, *, penetration: float, reason: str) -> AllowedContact:
         """Create the exemption of two frames, in either order.
 
         Args:
@@ -79,7 +79,7 @@ class CollisionRules:
     """
 
     manipulator: Manipulator
-    parked: tuple[Exemption, ...] = ()
+    parked: tuple[AllowedContact, ...] = ()
     others: tuple[Manipulator, ...] = ()
 
     @classmethod
@@ -96,11 +96,11 @@ class CollisionRules:
         """
         rules = cls(manipulator, others=others)
         kept = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
-        world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+        world = rules.check_world(scene, rules.allowed_contacts(scene, contact_object=rules.held(scene)))
         overlaps = [(c.frame_a, c.frame_b) for c in world.contacts(q)]
         reason = "they overlap at the start, and nothing moves them"
         parked = {
-            Exemption.of(a, b, penetration=math.inf, reason=reason)
+            AllowedContact.of(a, b, penetration=math.inf, reason=reason)
             for a, b in overlaps
             if not any(frame in kept or kept & {*scene.ancestors(frame)} for frame in (a, b))
         }
@@ -126,18 +126,18 @@ class CollisionRules:
         """Return the object that is a child of the hand of the arm that acts, or None."""
         return held_by(scene, self.manipulator)
 
-    def exemptions(
-        self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None
-    ) -> tuple[Exemption, ...]:
+    def allowed_contacts(
+        self, scene: SceneGraph, *, contact_object: str | None = None, support: str | None = None
+    ) -> tuple[AllowedContact, ...]:
         """Return what may touch in one phase, sorted. O(objects + contact links squared).
 
         Args:
             scene: the version in which the phase happens.
-            touched: the object held, or being grasped or released, or the handle, of the arm that acts.
-            support: during lift and lowering, what ``touched`` is lifted from or lowered to.
+            contact_object: the object held, or being grasped or released, or the handle, of the arm that acts.
+            support: during lift and lowering, what ``contact_object`` is lifted from or lowered to.
         """
-        found: set[Exemption] = set(self.parked)
-        hands = [(self.manipulator, touched), *((arm, held_by(scene, arm)) for arm in self.others)]
+        found: set[AllowedContact] = set(self.parked)
+        hands = [(self.manipulator, contact_object), *((arm, held_by(scene, arm)) for arm in self.others)]
         links = {link for arm in self.arms for link in arm.contact_links}
         for object in movable_frames(scene):
             below = scene.parent(object)
@@ -146,12 +146,12 @@ class CollisionRules:
         for arm, handled in hands:
             depth, reason = arm.contact_tolerance, "the fingers of a closed hand touch"
             for a, b in combinations(arm.contact_links, 2):
-                found.add(Exemption.of(a, b, penetration=depth, reason=reason))
+                found.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
             for link in arm.contact_links if handled is not None else ():
                 reason = "the hand touches what it grasps"
-                found.add(Exemption.of(link, str(handled), penetration=depth, reason=reason))
-        if touched is not None and support is not None:
-            found.add(_rest(touched, support))
+                found.add(AllowedContact.of(link, str(handled), penetration=depth, reason=reason))
+        if contact_object is not None and support is not None:
+            found.add(_rest(contact_object, support))
         return tuple(sorted(found))
 
     def near_pairs(
@@ -165,14 +165,14 @@ class CollisionRules:
             margin: metres.
             source: world whose geometry is reused.
         """
-        exemptions = self.exemptions(scene, touched=self.held(scene))
-        world = self.world(scene, exemptions, margin=margin, source=source)
+        allowed_contacts = self.allowed_contacts(scene, contact_object=self.held(scene))
+        world = self.world(scene, allowed_contacts, margin=margin, source=source)
         return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
 
     def world(
         self,
         scene: SceneGraph,
-        exemptions: Iterable[Exemption],
+        allowed_contacts: Iterable[AllowedContact],
         *,
         margin: float,
         near: Iterable[tuple[str, str]] = (),
@@ -183,7 +183,7 @@ class CollisionRules:
 
         Args:
             scene: the version.
-            exemptions: pairs that may be nearer than ``margin``.
+            allowed_contacts: pairs that may be nearer than ``margin``.
             margin: metres that all other checked pairs keep.
             near: pairs that need not keep the margin, but must not overlap.
             close: pairs that keep another margin, which is in metres.
@@ -191,7 +191,7 @@ class CollisionRules:
         """
         pair_margins = {(min(pair), max(pair)): metres for pair, metres in close.items()}
         pair_margins |= {(min(pair), max(pair)): -TOUCHING for pair in near}
-        for exemption in exemptions:
+        for exemption in allowed_contacts:
             if exemption.frame_a in scene and exemption.frame_b in scene:
                 pair_margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         movable = movable_frames(scene)
@@ -200,17 +200,19 @@ class CollisionRules:
         return CollisionWorld(scene, movable=movable, margin=margin, pair_margins=pair_margins)
 
     def check_world(
-        self, scene: SceneGraph, exemptions: Iterable[Exemption], *, source: CollisionWorld | None = None
+        self, scene: SceneGraph, allowed_contacts: Iterable[AllowedContact], *, source: CollisionWorld | None = None
     ) -> CollisionWorld:
         """Return the collision world without margin, with which plans are validated; see :meth:`world`.
 
         Args:
             scene: the scene.
-            exemptions: pairs that may collide.
+            allowed_contacts: pairs that may collide.
             source: world whose geometry is reused.
         """
-        return self.world(scene, exemptions, margin=-TOUCHING, source=source)
+        return self.world(scene, allowed_contacts, margin=-TOUCHING, source=source)
 
 
-def _rest(object: str, support: str) -> Exemption:
-    return Exemption.of(object, support, penetration=ALLOWED_PENETRATION, reason="an object touches what it rests on")
+def _rest(object: str, support: str) -> AllowedContact:
+    return AllowedContact.of(
+        object, support, penetration=ALLOWED_PENETRATION, reason="an object touches what it rests on"
+    )

@@ -128,7 +128,7 @@ def _cross(a: _Array, b: _Array) -> _Array:
     return parts[..., :3] - parts[..., 3:]
 
 
-def effort_fault(
+def torque_fault(
     scene: SceneGraph, path: _Array, manipulator: Manipulator, *, share: float = 1.0, step: float = CHECK_STEP
 ) -> str | None:
     """Return why an arm cannot hold itself and its load on a path (k, n_joints) with a share of its limits, or None."""
@@ -209,7 +209,7 @@ class TorqueLimits:
             path: (k, n) radians or metres; columns after the arm's are omitted.
             share: of its limits that it has.
         """
-        return effort_fault(self.scene, self._full(path), self.manipulator, share=share)
+        return torque_fault(self.scene, self._full(path), self.manipulator, share=share)
 
     def _full(self, rows: _Array) -> _Array:
         q = np.repeat(self.q[None], len(rows), axis=0)

@@ -1,6 +1,6 @@
 """The names that `tmkit.plans` exports."""
 
-from tmkit.plans.class_changes import ClassChange as ClassChange
+from tmkit.plans.class_changes import ClassEffect as ClassEffect
 from tmkit.plans.continuous_goals import ArmAt as ArmAt, ObjectAt as ObjectAt, ObjectIn as ObjectIn
 from tmkit.plans.execution import Executor as Executor, ScheduleExecutor as ScheduleExecutor, execute as execute
 from tmkit.plans.export import (

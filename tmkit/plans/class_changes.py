@@ -21,7 +21,7 @@ from tmkit.robots.mechanisms import MOVABLE_CLASSES
 
 
 @dataclass(frozen=True)
-class ClassChange:
+class ClassEffect:
     """Classes that a frame gains and loses.
 
     Attributes:
@@ -40,7 +40,7 @@ class ClassChange:
 
 
 @dataclass(frozen=True)
-class FactChange:
+class FactEffect:
     """Facts of the task that an action adds and removes, each sorted."""
 
     added: tuple[TaskFact, ...] = ()
@@ -51,7 +51,7 @@ class FactChange:
         return " ".join(f"{sign}({' '.join((name, *arguments))})" for sign, (name, arguments) in signed)
 
 
-def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange | FactChange]) -> SceneGraph:
+def with_class_changes(scene: SceneGraph, changes: Iterable[ClassEffect | FactEffect]) -> SceneGraph:
     """Return the scene after changes of classes and task facts, in order.
 
     Args:
@@ -64,7 +64,7 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange | FactCh
             such a fact.
     """
     for change in changes:
-        if isinstance(change, FactChange):
+        if isinstance(change, FactEffect):
             scene = _with_facts(scene, change)
             continue
         has = tuple(scene.classes(change.frame))
@@ -87,7 +87,7 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange | FactCh
     return scene
 
 
-def _with_facts(scene: SceneGraph, change: FactChange) -> SceneGraph:
+def _with_facts(scene: SceneGraph, change: FactEffect) -> SceneGraph:
     held = task_facts(scene)
     for facts, wrong, what in ((change.added, True, "holds already"), (change.removed, False, "does not hold")):
         for fact in facts:

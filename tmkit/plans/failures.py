@@ -50,33 +50,33 @@ class MotionFailure:
         phase: what was being tried.
         cause: why it failed, in words; the same cause has the same words.
         pairs: frames that were in the way, most frequent first.
-        is_final: whether the action can never be carried out, in no state and however long one tries.
+        is_proved: whether the action can never be carried out, in no state and however long one tries.
         kind: the sort of obstacle.
         excess: metres by which a pose is out of reach, where that was computed; else 0.
         q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where there is one.
-        is_of_way: whether it is the way that failed, from where the arm was: from elsewhere it may do.
+        is_path_dependent: whether it is the way that failed, from where the arm was: from elsewhere it may do.
     """
 
     phase: str
     cause: str
     pairs: tuple[tuple[str, str], ...] = ()
-    is_final: bool = False
+    is_proved: bool = False
     kind: FailureKind = FailureKind.OTHER
     excess: float = 0.0
     q: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
-    is_of_way: bool = False
+    is_path_dependent: bool = False
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"
 
 
-class PieceFailedError(Exception):
+class PrimitiveFailedError(Exception):
     """A piece of motion was not found: how a failure travels up within the planner, and no further.
 
     Args:
         pairs: colliding frames.
         q: (n_joints,) configuration of the failure; None if unknown.
-        is_of_way: whether an obstacle on the way caused it.
+        is_path_dependent: whether an obstacle on the way caused it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class PieceFailedError(Exception):
         *,
         kind: FailureKind = FailureKind.OTHER,
         q: NDArray[np.float64] | None = None,
-        is_of_way: bool = False,
+        is_path_dependent: bool = False,
     ) -> None:
         super().__init__(phase, cause)
-        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q, is_of_way=is_of_way)
+        self.failure = MotionFailure(phase, cause, pairs, kind=kind, q=q, is_path_dependent=is_path_dependent)

@@ -23,7 +23,7 @@ from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, CollisionWorld, TorqueLimits, recheck_path
-from tmkit.motion.collision_rules import TOUCHING, Exemption
+from tmkit.motion.collision_rules import TOUCHING, AllowedContact
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.timing import BlendedPath, TimedPath, blend_path
 from tmkit.plans.values import Configuration, Plan, PlannedMotion, PlanStep, Segment, SegmentKind
@@ -263,17 +263,19 @@ class RunCheck:
             if segment.kind is SegmentKind.PUSH and segment.held is not None:
                 scene = scene.reparent(segment.held, piece.arm.tip, q=piece.q)
             rules, moved = CollisionRules(piece.arm), moved_frames(scene, piece.arm)
-            world = rules.world(scene, segment.exemptions, margin=2.0 * _CLEARANCE, source=source)
+            world = rules.world(scene, segment.allowed_contacts, margin=2.0 * _CLEARANCE, source=source)
             contacts = world.contacts_batch(interpolated(piece.full(piece.path), _SPACING))
             least: dict[tuple[str, str], float] = {}
             for contact in chain(*contacts):
                 pair = contact.frame_a, contact.frame_b
                 least[pair] = min(least.get(pair, np.inf), contact.distance)
             near = [
-                Exemption.of(*pair, penetration=-0.5 * distance if distance > 0.0 else TOUCHING, reason="it is near")
+                AllowedContact.of(
+                    *pair, penetration=-0.5 * distance if distance > 0.0 else TOUCHING, reason="it is near"
+                )
                 for pair, distance in least.items()
             ]
-            world = rules.world(scene, (*segment.exemptions, *near), margin=_CLEARANCE, source=world)
+            world = rules.world(scene, (*segment.allowed_contacts, *near), margin=_CLEARANCE, source=world)
             narrow = [contact for contact in contacts[-1] if contact.distance < _CLEARANCE]
             is_narrow = any((contact.frame_a in moved) != (contact.frame_b in moved) for contact in narrow)
             self._worlds.append((world, is_narrow))

@@ -29,16 +29,16 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.graph.task_facts import TaskFact
 from tmkit.motion import PathConstraint
-from tmkit.motion.collision_rules import Exemption
+from tmkit.motion.collision_rules import AllowedContact
 from tmkit.motion.path_constraints import constraint_of_node
 from tmkit.pddl import Fact, GroundAction
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
 from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
 from tmkit.plans.timing_file import read_timing, timing_to_list
 from tmkit.plans.tmp_file import save_tmp_plan
-from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import check_different
 from tmkit.spatial import Pose
@@ -137,12 +137,12 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
     }
     if step.cost != 1.0:  # most domains have no costs
         written["cost"] = step.cost
-    if classes := [change for change in step.changes if isinstance(change, ClassChange)]:  # most steps have none
+    if classes := [change for change in step.changes if isinstance(change, ClassEffect)]:  # most steps have none
         written["classes"] = [
             {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)} for change in classes
         ]
     for change in step.changes:
-        if isinstance(change, FactChange):  # one at most, the last
+        if isinstance(change, FactEffect):  # one at most, the last
             sides = {"added": change.added, "removed": change.removed}
             written["facts"] = {side: [[name, *args] for name, args in facts] for side, facts in sides.items()}
     if step.observations:  # only steps in uncertain scenes have some
@@ -161,7 +161,7 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
         "held": segment.held,
         "exemptions": [
             [e.frame_a, e.frame_b, None if math.isinf(e.penetration) else e.penetration, e.reason]
-            for e in segment.exemptions
+            for e in segment.allowed_contacts
         ],
         "reparent": None if change is None else _reparenting_to_dict(change),
     }
@@ -172,14 +172,14 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
     return written
 
 
-def _reparenting_to_dict(change: Reparenting) -> dict[str, Any]:
+def _reparenting_to_dict(change: Attachment) -> dict[str, Any]:
     written: dict[str, Any] = {
         "frame": change.frame,
         "parent": change.parent,
         "pose": [float(value) for value in change.pose.as_array()],
     }
-    if change.slip is not None:  # only in uncertain scenes
-        written["slip"] = [list(row) for row in change.slip]
+    if change.grasp_covariance is not None:  # only in uncertain scenes
+        written["slip"] = [list(row) for row in change.grasp_covariance]
     return written
 
 
@@ -348,11 +348,11 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
             scene = with_observations(scene, looks[-1:], q=q)
         except TmkitError as error:
             raise item.error(str(error)) from error
-    changes: list[ClassChange | FactChange] = []
+    changes: list[ClassEffect | FactEffect] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
         item.only("added", "frame", "removed")
         added, removed = (tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed"))
-        changes.append(ClassChange(item.get("frame").name(), added, removed))
+        changes.append(ClassEffect(item.get("frame").name(), added, removed))
         try:
             scene = with_class_changes(scene, changes[-1:])
         except TmkitError as error:
@@ -360,7 +360,7 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
     if "facts" in node.table():
         item = node.get("facts")
         item.only("added", "removed")
-        changes.append(FactChange(*(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))))
+        changes.append(FactEffect(*(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))))
         try:
             scene = with_class_changes(scene, changes[-1:])
         except TmkitError as error:
@@ -415,21 +415,23 @@ def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
     return constraint_of_node(node)
 
 
-def _read_exemption(node: JsonNode) -> Exemption:
+def _read_exemption(node: JsonNode) -> AllowedContact:
     words = list(node.items())
     if len(words) != 4:
         raise node.error(f"expected two frames, a depth or null, and a reason, received {len(words)} items")
     first, second, depth, reason = words
-    return Exemption(first.name(), second.name(), depth.limit(math.inf), reason.text())
+    return AllowedContact(first.name(), second.name(), depth.limit(math.inf), reason.text())
 
 
-def _read_reparenting(node: JsonNode) -> Reparenting:
+def _read_reparenting(node: JsonNode) -> Attachment:
     node.only("frame", "parent", "pose", "slip")
     pose = node.get("pose")
     numbers = pose.numbers(7)
-    slip = node.get("slip") if "slip" in node.table() else None
+    grasp_covariance = node.get("slip") if "slip" in node.table() else None
     try:
-        rows = None if slip is None else covariance_rows([row.numbers(6) for row in slip.items()])
-        return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
+        rows = (
+            None if grasp_covariance is None else covariance_rows([row.numbers(6) for row in grasp_covariance.items()])
+        )
+        return Attachment(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
     except TmkitError as error:
         raise pose.error(str(error)) from None

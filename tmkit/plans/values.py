@@ -1,9 +1,9 @@
 """What a plan is: segments of motion, steps and the worlds that they lead to.
 
 A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be checked, executed and
-stored anywhere. All values are immutable. The scene changes only between segments, by one :class:`Reparenting` at the
+stored anywhere. All values are immutable. The scene changes only between segments, by one :class:`Attachment` at the
 end of a grasp, release or push, and after the last segment of a step, by the classes that the action gives to frames or
-takes from them (:class:`tmkit.plans.ClassChange`), and by what it looks at (:class:`tmkit.plans.PlannedObservation`).
+takes from them (:class:`tmkit.plans.ClassEffect`), and by what it looks at (:class:`tmkit.plans.PlannedObservation`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tmkit._support.elementary import norms
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import PathConstraint
-from tmkit.motion.collision_rules import Exemption
+from tmkit.motion.collision_rules import AllowedContact
 from tmkit.motion.timing import BlendedPath
 from tmkit.pddl import Fact, GroundAction
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
 from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.observations import CovarianceRows, PlannedObservation, with_observations
 from tmkit.robots import Manipulator
@@ -62,7 +62,7 @@ class SegmentKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reparenting:
+class Attachment:
     """A change of parent that keeps the world pose, and what is known of it.
 
     In a scene with covariances the object's errors go with it, source by source: what was correlated with it stays so,
@@ -72,13 +72,13 @@ class Reparenting:
         frame: the object.
         parent: its new parent.
         pose: parent_from_frame.
-        slip: the covariance that handling adds, [rho, theta] in the axes of the object; none by default.
+        grasp_covariance: the covariance that handling adds, [rho, theta] in the axes of the object; none by default.
     """
 
     frame: str
     parent: str
     pose: Pose
-    slip: CovarianceRows | None = None
+    grasp_covariance: CovarianceRows | None = None
 
     def applied(self, scene: SceneGraph, q: NDArray[np.float64]) -> SceneGraph:
         """Return the scene after the change.
@@ -87,9 +87,9 @@ class Reparenting:
             scene: the scene before it.
             q: (n_joints,) configuration.
         """
-        if self.slip is None and not scene.noisy_frames:
+        if self.grasp_covariance is None and not scene.noisy_frames:
             return scene.reparent(self.frame, self.parent, pose=self.pose)
-        kept = scene.reparent(self.frame, self.parent, q=q, covariance=self.slip)
+        kept = scene.reparent(self.frame, self.parent, q=q, covariance=self.grasp_covariance)
         return kept.set_pose(self.frame, self.pose)
 
 
@@ -107,7 +107,7 @@ class Segment(ContentEquality):
         path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
         gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
         held: the object that moves with the hand, or is being grasped or released; or the handle, likewise.
-        exemptions: what may touch meanwhile.
+        allowed_contacts: what may touch meanwhile.
         reparenting: the change of the scene at the end, for grasp, release and push of an object. The hand that gives
             an object to another hand releases it without a change: the other's grasp was one.
         constraints: what frames keep along the path.
@@ -120,8 +120,8 @@ class Segment(ContentEquality):
     path: NDArray[np.float64]
     gripper: Mapping[str, float]
     held: str | None
-    exemptions: tuple[Exemption, ...]
-    reparenting: Reparenting | None = None
+    allowed_contacts: tuple[AllowedContact, ...]
+    reparenting: Attachment | None = None
     constraints: tuple[PathConstraint, ...] = ()
     into: str | None = None
 
@@ -166,7 +166,7 @@ class PlanStep(ContentEquality):
     scene: SceneGraph
     q: NDArray[np.float64]
     choice: str = ""
-    changes: tuple[ClassChange | FactChange, ...] = ()
+    changes: tuple[ClassEffect | FactEffect, ...] = ()
     cost: float = 1.0
     observations: tuple[PlannedObservation, ...] = ()
 

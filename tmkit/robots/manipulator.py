@@ -258,7 +258,7 @@ class Manipulator:
         limits[~(limits > 0.0)] = math.inf
         return np.array([self.effort.get(joint, limit) for joint, limit in zip(self.joints, limits, strict=True)])
 
-    def gripper_values(self, width: float) -> dict[str, float]:
+    def finger_values(self, width: float) -> dict[str, float]:
         """Return the finger joint values at which the fingers are ``width`` metres apart.
 
         Raises:
@@ -275,7 +275,7 @@ class Manipulator:
 
     def opened(self, width: float | None = None) -> dict[str, float]:
         """Return the finger joint values at which the fingers are ``width`` metres apart; by default fully open."""
-        return dict(self.gripper_open) if width is None else self.gripper_values(width)
+        return dict(self.gripper_open) if width is None else self.finger_values(width)
 
     def finger_lever(self, joint: str) -> float:
         """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.

@@ -4,7 +4,11 @@ from tmkit.tamp.costs import plan_cost as plan_cost
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis as Diagnosis, PlanStatus as PlanStatus
 from tmkit.tamp.domains.infeasibility import Infeasibility as Infeasibility
 from tmkit.tamp.domains.loading import PythonDomain as PythonDomain, load_planning_domain as load_planning_domain
-from tmkit.tamp.domains.semantics import DomainSemantics as DomainSemantics, Handled as Handled, pddl_name as pddl_name
+from tmkit.tamp.domains.semantics import (
+    DomainSemantics as DomainSemantics,
+    ObjectToMove as ObjectToMove,
+    pddl_name as pddl_name,
+)
 from tmkit.tamp.domains.state_derivation import StateDeriver as StateDeriver
 from tmkit.tamp.domains.traced_scene import incremental as incremental
 from tmkit.tamp.options import Cost as Cost, PlanningOptions as PlanningOptions
@@ -28,7 +32,7 @@ from tmkit.tamp.uncertainty.scene_probability import (
     clears_along as clears_along,
     clears_at as clears_at,
     footprint_inside as footprint_inside,
-    near_expected as near_expected,
+    pose_probability as pose_probability,
     point_inside as point_inside,
     sample_scene as sample_scene,
     stands_on as stands_on,

@@ -21,11 +21,11 @@ import numpy as np
 
 from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.pddl import GroundAction, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
 from tmkit.pddl.validation import by_turns
-from tmkit.plans.failures import PieceFailedError
+from tmkit.plans.failures import PrimitiveFailedError
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
@@ -144,7 +144,7 @@ class Improvement:
         return tuple(steps)
 
     def _with_better_paths(
-        self, step: PlanStep, scene: SceneGraph, q: Configuration, arms: dict[str, ArmMotion], where: str
+        self, step: PlanStep, scene: SceneGraph, q: Configuration, arms: dict[str, ArmMotionPlanner], where: str
     ) -> PlanStep:
         best, at_scene, at_q = step, scene, q
         for number, segment in enumerate(step.segments):
@@ -161,7 +161,7 @@ class Improvement:
 
     def _searched_again(
         self,
-        arm: ArmMotion,
+        arm: ArmMotionPlanner,
         step: PlanStep,
         number: int,
         before: tuple[SceneGraph, Configuration],
@@ -169,19 +169,19 @@ class Improvement:
         where: str,
     ) -> Segment | None:
         """Return a segment with another path, between the same configurations; None when none was found."""
-        segment, pieces = step.segments[number], arm.pieces
+        segment, primitives = step.segments[number], arm.primitives
         scene, q_end = end
-        near = pieces.near_pairs(*before)
+        near = primitives.near_pairs(*before)
         for other in step.segments:
             if other.kind is SegmentKind.RELEASE and other.reparenting is not None:
-                near = (*near, *pieces.near_at_rest(*before, other.reparenting))
-        phase = pieces.phase(scene, near, touched=segment.held, constraints=segment.constraints)
+                near = (*near, *primitives.reduced_margin_pairs_at_rest(*before, other.reparenting))
+        phase = primitives.phase(scene, near, contact_object=segment.held, constraints=segment.constraints)
         start = np.array(q_end)
         entries = arm.manipulator.joint_indices(scene)
         start[entries] = segment.path[0]
         try:
-            path = pieces.search(phase, start, q_end[None], seed=self._seed(where), what="improving")
-        except PieceFailedError:
+            path = primitives.plan_path(phase, start, q_end[None], seed=self._seed(where), label="improving")
+        except PrimitiveFailedError:
             return None
         arm_path = np.array(path[:, entries])
         arm_path[0], arm_path[-1] = segment.path[0], segment.path[-1]

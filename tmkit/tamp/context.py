@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ArmMotion, arm_motions
-from tmkit.manipulation.actions.primitives import MotionBudget
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
-from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, arm_motion_planners
+from tmkit.manipulation.actions.primitives import MotionSettings
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Problem
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
@@ -60,7 +60,7 @@ class SearchLog:
 
     seconds_to_search: float
     began: float = field(default_factory=lambda: time.monotonic())
-    clock: PhaseClock = field(default_factory=PhaseClock)
+    clock: StageClock = field(default_factory=StageClock)
     failures: FailureLog = field(default_factory=FailureLog)
     trees: list[VersionTree] = field(default_factory=list)
     skeletons: int = 0
@@ -139,7 +139,7 @@ class PlanningContext:
     on_progress: Callable[[PlanningProgress], None] | None = None
     finds_causes: bool = True
     rules: CollisionRules = field(init=False)
-    sampling: Sampling = field(init=False)
+    sampling: SeededSamplers = field(init=False)
     task_planner: TaskPlanner[Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -151,8 +151,8 @@ class PlanningContext:
         is_ours = type(planner) in (FastDownward, CheckedTaskPlanner)
         object.__setattr__(self, "task_planner", planner if is_ours else CheckedTaskPlanner(planner))
 
-    def _sampling(self, seed: int) -> Sampling:
-        return Sampling(self.options.samplers or Samplers(), self.manipulators[0], seed)
+    def _sampling(self, seed: int) -> SeededSamplers:
+        return SeededSamplers(self.options.samplers or Samplers(), self.manipulators[0], seed)
 
     def with_problem(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
         """Return the context of another scene, goal and options, for a run that reports no progress."""
@@ -185,7 +185,7 @@ class PlanningContext:
     def search(self, log: SearchLog, task: PreparedTask) -> TaskPlanResult:
         """Compute a skeleton with the task planner."""
         self.report(log, "task", 0, 0)
-        with log.clock.phase(PlanningPhase.TASK):
+        with log.clock.phase(PlanningStage.TASK):
             found = self.task_planner.search(task, time_limit=log.seconds_left())
             if found.statistics.search:
                 log.searches[found.statistics.search] = None
@@ -193,28 +193,28 @@ class PlanningContext:
 
     def arms(
         self,
-        clock: PhaseClock,
+        clock: StageClock,
         number: int,
         *,
         path_iterations: int | None = None,
         corridors: Sequence[Configuration] = (),
-    ) -> dict[str, ArmMotion]:
+    ) -> dict[str, ArmMotionPlanner]:
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
             path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
                 to each, with those of the options, doubled with each iteration.
-            corridors: paths that led into narrow places; see :class:`MotionBudget`.
+            corridors: paths that led into narrow places; see :class:`MotionSettings`.
         """
         if path_iterations is None:
-            budget = MotionBudget(path_iterations=self.options.path_iterations * budget_growth(number))
+            budget = MotionSettings(path_iterations=self.options.path_iterations * budget_growth(number))
         else:
-            budget = MotionBudget(8, path_iterations=path_iterations, is_joint=True, corridors=corridors)
-        return arm_motions(
+            budget = MotionSettings(8, path_iterations=path_iterations, is_multi_goal=True, corridors=corridors)
+        return arm_motion_planners(
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
         )
 
-    def finish(self, clock: PhaseClock) -> Callable[[SceneVersion], PlanStep | None] | None:
+    def finish(self, clock: StageClock) -> Callable[[SceneVersion], PlanStep | None] | None:
         """Return what becomes of the last step, where there are goals of the arm."""
         goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
         return (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None

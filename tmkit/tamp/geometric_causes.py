@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.grasps.floating import (
     FLOATING_JOINTS,
     bodies_at_rest,
@@ -31,7 +31,7 @@ from tmkit.manipulation.grasps.floating import (
     yaw_pitch_roll,
 )
 from tmkit.manipulation.grasps.sampling import Grasp
-from tmkit.manipulation.samplers import Sampling
+from tmkit.manipulation.samplers import SeededSamplers
 from tmkit.motion import CollisionRules, CollisionWorld, MotionPlanner, PathQuery, PathStatus
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import outline, reach, solids_of
@@ -64,8 +64,8 @@ def find_causes(
     *,
     log: FailureLog,
     roots: Sequence[SceneVersion],
-    arms: Mapping[str, ArmMotion],
-    sampling: Sampling,
+    arms: Mapping[str, ArmMotionPlanner],
+    sampling: SeededSamplers,
     seed: int,
     is_over: Callable[[], bool],
     wanted: Collection[str] = (),
@@ -82,21 +82,21 @@ def find_causes(
     for object, robot in objects:
         arm = arms[robot or first]
         grasps = sampling.grasps(scene, object, manipulator=arm.manipulator)
-        approach = arm.pieces.budget.approach
+        approach = arm.primitives.budget.approach_distance
         found.append(no_room_for_hand(scene, q, object, grasps=grasps, manipulator=arm.manipulator, approach=approach))
     expansions = [expansion for root in roots for expansion in root.expansions.values()]
-    records = [record for expansion in expansions for record in expansion.failures if record.failure.is_of_way]
+    records = [record for expansion in expansions for record in expansion.failures if record.failure.is_path_dependent]
     if not any(expansion.children for expansion in expansions):
         for robot in dict.fromkeys(record.arm or first for record in records):
-            pieces = arms[robot].pieces
+            primitives = arms[robot].primitives
             if not is_over():
                 found.append(
                     enclosed_arm(
                         scene,
                         q,
-                        rules=pieces.rules,
-                        motion_planner=pieces.motion_planner,
-                        max_iterations=pieces.budget.path_iterations,
+                        rules=primitives.rules,
+                        motion_planner=primitives.motion_planner,
+                        max_iterations=primitives.budget.path_iterations,
                         seed=seed,
                     )
                 )
@@ -194,7 +194,7 @@ def hand_in_support(log: FailureLog, manipulators: Mapping[str, Manipulator], fi
         if record.object is None or scene.parent(record.object) != arm.tip or failure.kind in _UNREACHED:
             continue
         hand = {arm.tip, *scene.subtree(arm.tip)}.difference(scene.subtree(record.object), [record.object])
-        contacts = () if failure.q is None or failure.is_of_way else CollisionWorld(scene).contacts(failure.q)
+        contacts = () if failure.q is None or failure.is_path_dependent else CollisionWorld(scene).contacts(failure.q)
         pairs = [{contact.frame_a, contact.frame_b} for contact in contacts]
         met = {frame for pair in pairs if pair & hand for frame in pair - hand if _is_still(scene, frame)}
         if not met.difference(movable_frames(scene)):
@@ -225,7 +225,7 @@ def enclosed_arm(
 ) -> str | None:
     """Return that the start configuration of an arm, whose rules are given, is enclosed; None if it is not."""
     arm = rules.manipulator
-    world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+    world = rules.check_world(scene, rules.allowed_contacts(scene, contact_object=rules.held(scene)))
     rng, entries = np.random.default_rng(seed), arm.joint_indices(scene)
     limits = np.clip(scene.joint_limits[entries], -math.pi, math.pi)
     drawn = np.tile(np.asarray(q, dtype=float), (_DRAWN, 1))  # evenly from all over the range of the arm
@@ -251,7 +251,7 @@ def enclosed_arm(
 
 
 def narrow_gap(
-    scene: SceneGraph, q: Configuration, object: str, *, manipulator: Manipulator, sampling: Sampling
+    scene: SceneGraph, q: Configuration, object: str, *, manipulator: Manipulator, sampling: SeededSamplers
 ) -> str | None:
     """Return that a finger is thicker than the gaps beside an object; None where that does not block all grasps.
 
@@ -340,7 +340,7 @@ class _Fingers:
         """Return the outlines of the fingers at a width, seen along the tool's x axis: y and z of the tool."""
         if width not in self._outlines:
             arm, scene = self._manipulator, self._scene
-            closed = scene.configuration(arm.gripper_values(width), base=q)
+            closed = scene.configuration(arm.finger_values(width), base=q)
             self._outlines[width] = [
                 outline(solids_of(scene, link), _FROM_SIDE @ scene.pose(link, relative_to=arm.tool, q=closed))
                 for link in arm.contact_links

@@ -71,7 +71,7 @@ class PlanningOptions(CheckedOptions):
             default.
         attempts_per_action: motions tried for one action in one scene version in the first iteration, at least 1; 16 by
             default.
-        attempts_per_skeleton: motions tried for one task plan in the first iteration, at least 1; 200 by default. Long
+        samples_per_skeleton: motions tried for one task plan in the first iteration, at least 1; 200 by default. Long
             task plans get more.
         path_iterations: iterations of one path search in the first iteration, at least 1; 2000 by default.
         arms_at_once: whether independent steps of different arms overlap in time (:func:`tmkit.tamp.schedule_plan`);
@@ -111,7 +111,7 @@ class PlanningOptions(CheckedOptions):
     )
     skeletons_per_iteration: int = option(48, "Task plans tried in each iteration.", least=1)
     attempts_per_action: int = option(16, "Motions tried for one action in the first iteration.", least=1)
-    attempts_per_skeleton: int = option(200, "Motions tried for one task plan in the first iteration.", least=1)
+    samples_per_skeleton: int = option(200, "Motions tried for one task plan in the first iteration.", least=1)
     path_iterations: int = option(2000, "Iterations of one path search in the first iteration.", least=1)
     arms_at_once: bool = option(False, "Let independent steps of different arms overlap in time.", type=bool)
     task_planner: TaskPlanner[Any] | None = None
@@ -168,7 +168,7 @@ class PlanningKeywords(TypedDict, total=False):
     explanation_share: float | None
     skeletons_per_iteration: int
     attempts_per_action: int
-    attempts_per_skeleton: int
+    samples_per_skeleton: int
     path_iterations: int
     arms_at_once: bool
     task_planner: TaskPlanner[Any] | None

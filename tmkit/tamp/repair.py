@@ -16,9 +16,9 @@ import numpy as np
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import SemanticsMismatchError, TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import Refinement
+from tmkit.manipulation.actions.pick_place import ActionMotion
 from tmkit.pddl import GroundAction, validate_task_plan
-from tmkit.plans.failures import PieceFailedError
+from tmkit.plans.failures import PrimitiveFailedError
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.anytime import with_costs
@@ -68,7 +68,7 @@ def _refined(context: PlanningContext, log: SearchLog, steps: tuple[PlanStep, ..
     options = context.options
     tree = context.tree(log, context.problem, context.domain, seed=options.seed)
     tree.try_first(_KnownMotions(context, tree, steps))
-    budget = RefinementBudget(options.attempts_per_action, options.attempts_per_skeleton)
+    budget = RefinementBudget(options.attempts_per_action, options.samples_per_skeleton)
     found = refine_skeleton(
         [step.action for step in steps], tree, budget=budget, is_over=log.is_over, finish=context.finish(log.clock)
     ).steps
@@ -89,7 +89,7 @@ class _KnownMotions:
             context.plan_of(()), context.domain, known=[part for step in steps for part in step.segments]
         )
 
-    def __call__(self, node: SceneVersion, action: GroundAction) -> Refinement | None:
+    def __call__(self, node: SceneVersion, action: GroundAction) -> ActionMotion | None:
         """Return the motion of an action from a node; None if there is none, or it is not valid there."""
         step = self._steps.get(action)
         if step is None or not step.segments or step.observations:
@@ -100,11 +100,11 @@ class _KnownMotions:
             segments = (self._joined(step.segments[0], node), *step.segments[1:])
             made = replace(step, segments=segments)
             scene, q = made.end(node.scene, node.q)
-        except (TmkitError, PieceFailedError):  # a frame is gone; there is no way to the motion
+        except (TmkitError, PrimitiveFailedError):  # a frame is gone; there is no way to the motion
             return None
         if self._faults(replace(made, scene=scene, q=q), node.scene, node.q):
             return None
-        return Refinement(segments, scene, q, step.choice, step.changes)
+        return ActionMotion(segments, scene, q, step.choice, step.changes)
 
     def _joined(self, first: Segment, node: SceneVersion) -> Segment:
         """Return the first segment of a step from where the arm is now."""
@@ -113,15 +113,15 @@ class _KnownMotions:
         if np.max(np.abs(first.path[0] - node.q[columns])) <= _SAME:
             return first
         if first.kind not in (SegmentKind.TRANSIT, SegmentKind.TRANSFER):
-            raise PieceFailedError("joining", "the step begins in contact")
+            raise PrimitiveFailedError("joining", "the step begins in contact")
         start = np.array(scene.configuration(dict(first.gripper), base=node.q))
         end = start.copy()
         end[columns] = first.path[-1]
-        pieces = arm.pieces
-        near = pieces.near_pairs(scene, node.q)
-        phase = pieces.phase(scene, near, touched=first.held, constraints=first.constraints)
-        path = pieces.search(phase, start, end[None], seed=self._seed, what="joining")
-        return replace(first, path=read_only(path[:, columns]), exemptions=phase.exemptions)
+        primitives = arm.primitives
+        near = primitives.near_pairs(scene, node.q)
+        phase = primitives.phase(scene, near, contact_object=first.held, constraints=first.constraints)
+        path = primitives.plan_path(phase, start, end[None], seed=self._seed, label="joining")
+        return replace(first, path=read_only(path[:, columns]), allowed_contacts=phase.allowed_contacts)
 
 
 def _fits(segments: Sequence[Segment], scene: SceneGraph, q: Configuration) -> bool:

@@ -31,7 +31,7 @@ class PlanStatistics(Displayed):
         task_seconds: time of the task planner.
         motion_seconds: time of refinement.
         total_seconds: time of all.
-        phase_seconds: the same by phase (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningPhase`), and
+        phase_seconds: the same by phase (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningStage`), and
             ``bookkeeping``: the rest.
         task_planner: the name of the task planner.
         task_search: its searches that were used, where it has several, with a comma between: ``core, fast_downward``.

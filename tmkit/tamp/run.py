@@ -16,7 +16,7 @@ from tmkit._support.argument_errors import callable_name
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TaskError, TimeLimitError
 from tmkit.formats.visual_only import visual_only_frames, visual_only_warning
-from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.manipulation.samplers import sample_grasps, sample_placements
 from tmkit.pddl import Problem, State
 from tmkit.pddl.model import FrozenMapping
@@ -63,10 +63,10 @@ def run_search(context: PlanningContext) -> PlanResult:
 
 
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
-    with log.clock.phase(PlanningPhase.SEMANTICS):
+    with log.clock.phase(PlanningStage.SEMANTICS):
         is_proved = log.note_proofs(_infeasibilities(context))
-        useful = context.domain.semantics.useful_objects(context.scene, context.q)
-        restricted = _restricted(context, context.domain.returned("useful_objects", useful, Collection))
+        useful = context.domain.semantics.relevant_objects(context.scene, context.q)
+        restricted = _restricted(context, context.domain.returned("relevant_objects", useful, Collection))
     if is_proved:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
@@ -120,7 +120,7 @@ def _finished(context: PlanningContext, log: SearchLog, found: FoundPlan) -> tup
     steps, iterations = with_costs(problem, found.steps), context.options.improve
     if iterations != 0:
         steps = Improvement(context, log, problem, domain, found.task, steps).improve(iterations)
-    with suppress(TimeLimitError), log.clock.phase(PlanningPhase.SEMANTICS):
+    with suppress(TimeLimitError), log.clock.phase(PlanningStage.SEMANTICS):
         steps = prune_observations(steps, context.scene, context.q, problem=problem, domain=domain)
     return context.plan_of(steps, domain).steps
 
@@ -130,7 +130,7 @@ def _result(
 ) -> PlanResult:
     total = log.seconds
     phases = log.clock.seconds
-    task_seconds = phases[PlanningPhase.TASK.value]
+    task_seconds = phases[PlanningStage.TASK.value]
     statistics = PlanStatistics(
         skeletons=log.skeletons,
         attempts=log.failures.attempts,

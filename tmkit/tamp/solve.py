@@ -23,7 +23,7 @@ from tmkit.errors import CollisionError, ConfigurationError, TaskError
 from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.concave_objects import with_convex_pieces
-from tmkit.manipulation.grasps.sampling import grip_faults
+from tmkit.manipulation.grasps.sampling import grasp_contact_faults
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
@@ -156,7 +156,7 @@ def _checked_start(scene: SceneGraph, q: ArrayLike | None, manipulators: Sequenc
     _refuse_collisions(scene, start, rules)
     for arm in manipulators:
         object = held.get(arm.name)
-        faults = grip_faults(scene, start, arm, object=object) if object is not None else ()
+        faults = grasp_contact_faults(scene, start, arm, object=object) if object is not None else ()
         if faults:
             raise ConfigurationError(
                 f"'{object}' is a child of the hand, but {faults[0]}; start with fingers that close on it"
@@ -180,7 +180,7 @@ def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulators: Seq
 
 
 def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:
-    world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+    world = rules.check_world(scene, rules.allowed_contacts(scene, contact_object=rules.held(scene)))
     contacts = world.contacts(q)
     if contacts:
         named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]
@@ -197,7 +197,7 @@ def _closed_on(object: str, scene: SceneGraph, q: Configuration, manipulator: Ma
         return q
 
     def at(width: float) -> Configuration:
-        return np.array(scene.configuration(manipulator.gripper_values(width), base=q))
+        return np.array(scene.configuration(manipulator.finger_values(width), base=q))
 
     def gap(width: float) -> float:
         links = manipulator.contact_links

@@ -140,7 +140,7 @@ class _Search:
                 time_limit=seconds,
                 max_iterations=1,
                 skeletons_per_iteration=_SKELETONS,
-                attempts_per_skeleton=_ATTEMPTS,
+                samples_per_skeleton=_ATTEMPTS,
             )
             return self.replan(context.with_problem(relaxed.scene, problem, options=options))
         except TmkitError:  # a scene without that body means nothing to the domain

@@ -130,7 +130,7 @@ def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[
     drawn = np.tile(ready, (_SAMPLES, 1))
     drawn[:, moving] = random_configurations(scene, _SAMPLES, seed=seed)[:, moving]
     rules = CollisionRules.from_start(arm, scene, q=ready)
-    free = ~rules.check_world(scene, rules.exemptions(scene)).in_collision_batch(drawn)
+    free = ~rules.check_world(scene, rules.allowed_contacts(scene)).in_collision_batch(drawn)
     poses = [(q, scene.pose(arm.tool, relative_to=root, q=q)) for q in drawn[free]]
     steep = [(float(-pose.rotation[2, 2]), number) for number, (_, pose) in enumerate(poses)]
     best = sorted((one for one in steep if one[0] > _STEEP), key=lambda one: -one[0])[:_PLACES]

@@ -32,11 +32,11 @@ from tmkit._support.elementary import atan2, dot
 from tmkit.errors import SemanticsMismatchError, TaskError
 from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.manipulation.grasps.values import Grasp
 from tmkit.manipulation.placements.sampling import Placement
-from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.pddl import GroundAction, Problem, State
 from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.failures import FailureKind, MotionFailure
@@ -169,7 +169,7 @@ class Expansion:
     def is_impossible(self) -> bool:
         """Whether every candidate failed for good: no state allows the action. One arranged place proves nothing."""
         is_tried = self.is_exhausted and not self.arrangement
-        return is_tried and not self.children and all(record.failure.is_final for record in self.failures)
+        return is_tried and not self.children and all(record.failure.is_proved for record in self.failures)
 
     @property
     def suffix(self) -> str:
@@ -229,7 +229,7 @@ class Expansion:
         record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, arm, choice)
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
-        self.depends_on_way |= failure.is_of_way or not is_of_scene
+        self.depends_on_way |= failure.is_path_dependent or not is_of_scene
         self._tree.log.add(replace(record, action=self._tree.domain.stated(self.action)))
 
 
@@ -254,30 +254,30 @@ class VersionTree:
         *,
         problem: Problem,
         domain: PlanningDomain,
-        arms: Mapping[str, ArmMotion],
+        arms: Mapping[str, ArmMotionPlanner],
         seed: int,
         log: FailureLog,
-        clock: PhaseClock,
-        sampling: Sampling | None = None,
+        clock: StageClock,
+        sampling: SeededSamplers | None = None,
     ) -> None:
         first = next(iter(arms.values())).manipulator
-        self._sampling = replace(sampling or Sampling(Samplers(), first, seed), start=scene)
+        self._sampling = replace(sampling or SeededSamplers(Samplers(), first, seed), start=scene)
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = SceneVersion(scene, q, problem.init, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
-        self.known: Callable[[SceneVersion, GroundAction], Refinement | None] = lambda *_: None
+        self.known: Callable[[SceneVersion, GroundAction], ActionMotion | None] = lambda *_: None
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction, int], Expansion] = {}
         self._arrangements: dict[tuple[str, str], int] = {}
         self._arrangement_numbers: dict[tuple[str, str, Placement], int] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
-    def try_first(self, known: Callable[[SceneVersion, GroundAction], Refinement | None]) -> None:
+    def try_first(self, known: Callable[[SceneVersion, GroundAction], ActionMotion | None]) -> None:
         """Try a motion of an action before the domain's candidates, where the function returns one."""
         self.known = known
 
-    def use_arms(self, arms: Mapping[str, ArmMotion]) -> None:
+    def use_arms(self, arms: Mapping[str, ArmMotionPlanner]) -> None:
         """Compute actions with these arms from now on, as with larger budgets."""
         self.arms = arms
 
@@ -339,15 +339,15 @@ class VersionTree:
         return last
 
     def context(
-        self, node: SceneVersion, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
+        self, node: SceneVersion, *, scene: SceneGraph | None = None, seed: int, is_random: bool = False
     ) -> ActionContext:
         """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
-        rng, sampling = default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
+        rng, sampling = default_rng(seed), replace(self._sampling, is_random=is_random)
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
     def attempts(
         self, expansion: Expansion, asked: list[tuple[str, str]]
-    ) -> Iterator[tuple[Candidate | None, Refinement | MotionFailure]]:
+    ) -> Iterator[tuple[Candidate | None, ActionMotion | MotionFailure]]:
         """Yield the result of each candidate of an action in a node, with random numbers of this restart.
 
         Args:
@@ -363,7 +363,7 @@ class VersionTree:
         candidates = self.domain.candidates(action, context)
         number, is_varied, refined = 0, False, None
         while True:
-            with self.clock.phase(PlanningPhase.SEMANTICS):
+            with self.clock.phase(PlanningStage.SEMANTICS):
                 candidate = next(candidates, None)
             if candidate is None:
                 return
@@ -371,17 +371,17 @@ class VersionTree:
             is_ours = type(candidate).__module__.startswith("tmkit.")  # errors of others name their domain
             with nullcontext() if is_ours else self.domain.blamed(f"{callable_name(candidate)} of {action}"):
                 for attempt in candidate.refine(next(iter(self.arms.values())), context, seed=seed):
-                    if not isinstance(attempt, Refinement | MotionFailure):
+                    if not isinstance(attempt, ActionMotion | MotionFailure):
                         what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
                         raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
                     yield candidate, attempt
-                    refined = candidate if isinstance(attempt, Refinement) else refined
+                    refined = candidate if isinstance(attempt, ActionMotion) else refined
             if refined is candidate and not is_varied:
                 candidates, is_varied = _varied(candidates, candidate), True
             number += 1
 
     def child(
-        self, expansion: Expansion, candidate: Candidate | None, refinement: Refinement
+        self, expansion: Expansion, candidate: Candidate | None, refinement: ActionMotion
     ) -> SceneVersion | MotionFailure:
         """Return the node after a motion, after checking its derived state against the predicted one.
 
@@ -418,7 +418,7 @@ class VersionTree:
             parent=parent,
         )
 
-    def _operated(self, parent: SceneVersion, refinement: Refinement) -> frozenset[str]:
+    def _operated(self, parent: SceneVersion, refinement: ActionMotion) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, or of a base that carries an arm, has moved."""
         scene = refinement.scene
         moved = np.flatnonzero(parent.q != refinement.q)
@@ -428,10 +428,10 @@ class VersionTree:
         }
         return frozenset(frame for frame in frames if scene.joint(frame).name not in arms or frame in self.carriers)
 
-    def _compare(self, expansion: Expansion, refinement: Refinement) -> DerivedState | MotionFailure:
+    def _compare(self, expansion: Expansion, refinement: ActionMotion) -> DerivedState | MotionFailure:
         """Return the state that is derived, or why a predicted fact is not probable enough."""
         action = expansion.action
-        with self.clock.phase(PlanningPhase.SEMANTICS):
+        with self.clock.phase(PlanningStage.SEMANTICS):
             derived = self._deriver.derive(refinement.scene, refinement.q, expansion.node.derived)
         difference = expansion.predicted.difference(derived.state)
         if not difference:
@@ -449,7 +449,7 @@ class VersionTree:
                 unexpected=tuple(str(fact) for fact in difference.unexpected),
             )
         if difference.missing:
-            cause = self.domain.explain_unmet(difference.missing, refinement.scene, refinement.q)
+            cause = self.domain.explain_false_fact(difference.missing, refinement.scene, refinement.q)
             return MotionFailure("probability", cause, kind=FailureKind.UNCERTAIN)
         return derived
 

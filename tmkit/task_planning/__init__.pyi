@@ -6,9 +6,9 @@ from tmkit.task_planning.fast_downward import (
     possible_states as possible_states,
 )
 from tmkit.task_planning.protocol import (
-    GrowingTask as GrowingTask,
-    MovableTask as MovableTask,
-    ProvingTask as ProvingTask,
+    ExtensibleTask as ExtensibleTask,
+    RerootableTask as RerootableTask,
+    UnsolvabilityTask as UnsolvabilityTask,
     TaskPlanResult as TaskPlanResult,
     TaskPlanStatus as TaskPlanStatus,
     TaskPlanner as TaskPlanner,

@@ -41,7 +41,7 @@ from tmkit.pddl.state import State
 from tmkit.task_planning.core_search import search_in_core
 from tmkit.task_planning.encoding import copy_of, encode
 from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches, translated
-from tmkit.task_planning.protocol import MovableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.protocol import RerootableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.spare_objects import with_spare_objects
 from tmkit.task_planning.translated_task import TranslatedTask
 
@@ -372,7 +372,7 @@ def execute_with_replanning(
 
     task: Any = None
     while True:
-        moved = task.at_state(states[-1]) if isinstance(task, MovableTask) else None
+        moved = task.at_state(states[-1]) if isinstance(task, RerootableTask) else None
         task = moved or planner.prepare(copy_of(problem, init=states[-1]), time_limit=deadline - time.monotonic())
         result = planner.search(task, time_limit=deadline - time.monotonic())
         plans += 1

@@ -107,7 +107,7 @@ class PreparedTask(Protocol):
 
 
 @runtime_checkable
-class ProvingTask(Protocol):
+class UnsolvabilityTask(Protocol):
     """A prepared task that can sometimes tell without a search that there is no plan. Not every one can."""
 
     def is_goal_impossible(self) -> bool:
@@ -116,7 +116,7 @@ class ProvingTask(Protocol):
 
 
 @runtime_checkable
-class MovableTask(Protocol):
+class RerootableTask(Protocol):
     """A prepared task that can mostly begin in another state without being prepared anew. Not every one can."""
 
     def at_state(self, state: State) -> PreparedTask | None:
@@ -135,7 +135,7 @@ Prepared = TypeVar("Prepared", bound=PreparedTask)
 
 
 @runtime_checkable
-class GrowingTask(Protocol):
+class ExtensibleTask(Protocol):
     """A prepared task that can have more objects without being prepared anew. Not every one can."""
 
     def with_object(self, name: str, kind: str, state: State) -> PreparedTask | None:
@@ -219,7 +219,7 @@ class CheckedTask:
 
     def is_goal_impossible(self) -> bool:
         """Return whether the task proves that there is no plan."""
-        if not isinstance(self.task, ProvingTask):
+        if not isinstance(self.task, UnsolvabilityTask):
             return False
         return bool(self.planner.called("is_goal_impossible", self.task.is_goal_impossible))
 

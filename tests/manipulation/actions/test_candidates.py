@@ -16,11 +16,11 @@ from support.gantry import BLOCK, GANTRY, HEIGHT, REACH, with_block
 import tmkit as tk
 from tmkit.errors import FileFormatError, SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ArmMotion, MotionBudget, Refinement, grasps_of
-from tmkit.manipulation.actions.primitives import WIDE_MARGIN, MotionPieces
+from tmkit.manipulation import ActionMotion, ArmMotionPlanner, MotionSettings, grasps_of
+from tmkit.manipulation.actions.primitives import WIDE_MARGIN, MotionPrimitives
 from tmkit.motion import CollisionRules
 from tmkit.motion.collision_rules import PLANNING_MARGIN
-from tmkit.plans import ClassChange, MotionFailure, Plan, SegmentKind
+from tmkit.plans import ClassEffect, MotionFailure, Plan, SegmentKind
 from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.tamp import ValidationReport, load_tmp_plan
@@ -40,7 +40,7 @@ SEMANTICS = """
 import numpy as np
 from tmkit.robots import movable_frames
 from tmkit.manipulation import Change, MoveTo, Pick, grasps_of
-from tmkit.plans import ClassChange
+from tmkit.plans import ClassEffect
 from tmkit.pddl import Fact, State
 from tmkit.tamp import DomainSemantics
 
@@ -60,7 +60,7 @@ class Semantics(DomainSemantics):
 
     def candidates(self, action, context):
         if action.name == "wash":
-            yield Change((ClassChange(action.arguments[0], added=("clean",)),), "with water")
+            yield Change((ClassEffect(action.arguments[0], added=("clean",)),), "with water")
         elif action.name == "go-home":
             yield MoveTo(self.manipulator.ready, "home")
         else:
@@ -120,7 +120,7 @@ def test_a_change_moves_nothing_and_shows_in_the_scene(plan: Plan) -> None:
     """An action without motion leads to a version that differs in classes alone."""
     step = step_of(plan, "wash")
     assert step.segments == ()
-    assert step.changes == (ClassChange("a", added=("clean",)),)
+    assert step.changes == (ClassEffect("a", added=("clean",)),)
     assert "clean" in step.scene.classes("a")
     assert "clean" in plan.final_scene.classes("a")
     index = plan.steps.index(step)
@@ -192,19 +192,19 @@ def test_files_with_impossible_changes_are_refused(plan: Plan, change: Any, mess
 def test_class_changes_change_something_or_are_refused() -> None:
     """Adding what is there and removing what is not are mistakes; the order of classes is kept."""
     scene = blocks_scene({"a": (0, 0)}).set_classes("a", ["movable", "dirty", "red"])
-    washed = with_class_changes(scene, [ClassChange("a", added=("clean",), removed=("dirty",))])
+    washed = with_class_changes(scene, [ClassEffect("a", added=("clean",), removed=("dirty",))])
     assert list(washed.classes("a")) == ["movable", "red", "clean"]
     assert list(scene.classes("a")) == ["movable", "dirty", "red"]
-    assert with_class_changes(washed, [ClassChange("a", added=("dirty",), removed=("clean",))]) != scene
-    assert str(ClassChange("a", added=("clean",), removed=("dirty",))) == "a +clean -dirty"
+    assert with_class_changes(washed, [ClassEffect("a", added=("dirty",), removed=("clean",))]) != scene
+    assert str(ClassEffect("a", added=("clean",), removed=("dirty",))) == "a +clean -dirty"
     with pytest.raises(SceneError, match="has the class 'red' already"):
-        with_class_changes(scene, [ClassChange("a", added=("red",))])
+        with_class_changes(scene, [ClassEffect("a", added=("red",))])
     with pytest.raises(SceneError, match="which no action changes"):
-        with_class_changes(scene, [ClassChange("a", removed=("movable",))])
+        with_class_changes(scene, [ClassEffect("a", removed=("movable",))])
 
 
-def _arm_in(scene: SceneGraph) -> ArmMotion:
-    return ArmMotion(GANTRY, budget=MotionBudget(), rules=CollisionRules(GANTRY))
+def _arm_in(scene: SceneGraph) -> ArmMotionPlanner:
+    return ArmMotionPlanner(GANTRY, budget=MotionSettings(), rules=CollisionRules(GANTRY))
 
 
 def test_moves_say_why_they_fail() -> None:
@@ -239,9 +239,9 @@ def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solv
         assert isinstance(found, MotionFailure)
         assert "the straight line meets the limit of joint 'z'" in found.cause
         return
-    assert isinstance(found, Refinement), found
-    budget, column = MotionBudget(), GANTRY.joints.index("z")
-    for kind, whole in ((SegmentKind.APPROACH, budget.approach), (SegmentKind.LIFT, budget.lift)):
+    assert isinstance(found, ActionMotion), found
+    budget, column = MotionSettings(), GANTRY.joints.index("z")
+    for kind, whole in ((SegmentKind.APPROACH, budget.approach_distance), (SegmentKind.LIFT, budget.lift_distance)):
         path = next(segment.path for segment in found.segments if segment.kind is kind)[:, column]
         assert abs(path[-1] - path[0]) == pytest.approx(min(whole, room), abs=0.005)
 
@@ -252,11 +252,11 @@ def test_searched_paths_keep_room_to_spare() -> None:
         scene = blocks_scene({}, table=0.8)
         for name, low, high in (("one", -1.0, -0.03 - gap), ("other", 0.03 + gap, 1.0)):
             scene = with_box(scene, name, (low, -0.01, 0.0), (high, 0.01, 0.9))
-        pieces = MotionPieces(GANTRY, budget=MotionBudget())
+        primitives = MotionPrimitives(GANTRY, budget=MotionSettings())
         q = GANTRY.ready_configuration(scene)
         ends = [scene.configuration({"x": 0.0, "y": y, "z": 0.0}, base=q) for y in (-0.3, 0.3)]
-        phase = pieces.phase(scene, ())
-        path = pieces.search(phase, ends[0], np.array(ends[1:]), seed=0, what="transit")
+        phase = primitives.phase(scene, ())
+        path = primitives.plan_path(phase, ends[0], np.array(ends[1:]), seed=0, label="transit")
         rows = [a + (b - a) * share for a, b in itertools.pairwise(path) for share in np.linspace(0.0, 1.0, 100)]
         found = [phase.check_world.distance("hand", wall, row) for wall in ("one", "other") for row in rows]
         nearest = min(contact.distance for contact in found if contact is not None)

@@ -13,7 +13,7 @@ import pytest
 import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
-from tmkit.manipulation import ArmMotion, HandMotion, MotionBudget, Refinement, grasps_of
+from tmkit.manipulation import ActionMotion, ArmMotionPlanner, MotionSettings, PickPlaceOptions, grasps_of
 from tmkit.motion import PathConstraint, path_fault
 from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.plans import MotionFailure, Plan, Segment
@@ -164,29 +164,31 @@ def test_the_angle_is_an_attribute() -> None:
         carrying_constraints(cup_scene("upright").set_attributes("cup", {"upright_tolerance": "5 deg"}), "cup")
 
 
-def picks(scene: SceneGraph, constraint: PathConstraint) -> list[Refinement | MotionFailure]:
+def picks(scene: SceneGraph, constraint: PathConstraint) -> list[ActionMotion | MotionFailure]:
     """Return what comes of picking the cup with a constraint."""
     q = tk.load_manipulator("panda").ready_configuration(scene)
-    arm = ArmMotion(tk.load_manipulator("panda"), budget=MotionBudget())
+    arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     grasp = grasps_of(scene, "cup", manipulator=arm.manipulator)[0]
-    return list(arm.pick(scene, q, object="cup", grasp=grasp, seed=0, motion=HandMotion(constraints=(constraint,))))
+    return list(
+        arm.pick(scene, q, object="cup", grasp=grasp, seed=0, motion=PickPlaceOptions(constraints=(constraint,)))
+    )
 
 
 def test_constraints_of_own_actions() -> None:
     """A pick lifts within them; a move goes along a plane, or says why its start cannot be."""
     scene = cup_scene()
     line = PathConstraint("line", "cup", tolerance=0.001, point=(0.5, -0.3, 0.0))
-    found = [made for made in picks(scene, line) if isinstance(made, Refinement)]
+    found = [made for made in picks(scene, line) if isinstance(made, ActionMotion)]
     assert [segment.constraints for segment in found[0].segments if segment.kind == "lift"] == [(line,)]
     failed = picks(scene, replace(line, kind="plane", point=(0.0, 0.0, 0.05)))
     assert {failure.cause for failure in failed if isinstance(failure, MotionFailure)} >= {
         "the straight line violates a constraint: 'cup' is 60.0 mm off its plane of 1 allowed"
     }
-    held, q, arm = found[0].scene, found[0].q, ArmMotion(tk.load_manipulator("panda"), budget=MotionBudget())
+    held, q, arm = found[0].scene, found[0].q, ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     joints = {"panda_joint1": float(q[held.joint_names.index("panda_joint1")]) - 0.5}
     level = replace(line, kind="plane", point=tuple(held.pose("cup", q=q).translation))
     (moved,) = arm.move(held, q, joints=joints, name="there", seed=0, constraints=(level, UPRIGHT))
-    assert isinstance(moved, Refinement)
+    assert isinstance(moved, ActionMotion)
     assert moved.segments[0].constraints == (level, UPRIGHT)
     (refused,) = arm.move(held, q, joints=joints, name="there", seed=0, constraints=(replace(level, point=(0, 0, 1)),))
     assert isinstance(refused, MotionFailure)

@@ -5,28 +5,30 @@ from __future__ import annotations
 from support.tamp_problems import add_block, table_scene
 
 import tmkit as tk
-from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
-from tmkit.manipulation.actions.primitives import MotionBudget
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, PickPlaceOptions
+from tmkit.manipulation.actions.primitives import MotionSettings
 from tmkit.manipulation.grasps.sampling import grasps_of
-from tmkit.plans.failures import MotionFailure, PieceFailedError
+from tmkit.plans.failures import MotionFailure, PrimitiveFailedError
 
 
 def test_one_configuration_that_can_be_approached_is_enough() -> None:
     """Near the base some configurations meet a joint limit on the straight way; the first result is a motion."""
     arm, scene = tk.load_manipulator("panda"), add_block(table_scene(), "b", 0.25, 0.0)
     q, grasp = arm.ready_configuration(scene), grasps_of(scene, "b", manipulator=arm)[1]
-    motion = ArmMotion(arm, budget=MotionBudget(8, path_iterations=300, is_joint=True))
-    pieces, how = motion.pieces, HandMotion(share=0.2)
-    phase = pieces.phase(scene, (), touched="b", support="table")
+    motion = ArmMotionPlanner(arm, budget=MotionSettings(8, path_iterations=300, is_multi_goal=True))
+    primitives, how = motion.primitives, PickPlaceOptions(min_fraction=0.2)
+    phase = primitives.phase(scene, (), contact_object="b", support="table")
     target = scene.pose("b", q=q) @ grasp.object_from_tool
     failures = 0
-    for contact in pieces.contacts(phase, target, q=q, seed=0, what="reaching"):
+    for contact in primitives.contacts(phase, target, q=q, seed=0, label="reaching"):
         assert not isinstance(contact, MotionFailure)
         try:
-            pieces.back(phase, contact, what="approach", length=how.approach, share=how.share)
-        except PieceFailedError:
+            primitives.tool_line(
+                phase, contact, label="approach", length=how.approach_distance, min_fraction=how.min_fraction
+            )
+        except PrimitiveFailedError:
             failures += 1
     assert failures
     found = next(motion.pick(scene, q, object="b", grasp=grasp, seed=0, motion=how))
-    assert isinstance(found, Refinement)
+    assert isinstance(found, ActionMotion)
     assert found.scene.parent("b") == arm.tip

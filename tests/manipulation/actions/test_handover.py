@@ -12,8 +12,8 @@ from support.robots import require_robot
 
 import tmkit as tk
 from tmkit.errors import RobotError, UnknownNameError
-from tmkit.manipulation import MotionBudget, Refinement
-from tmkit.manipulation.actions.pick_place import arm_motions
+from tmkit.manipulation import ActionMotion, MotionSettings
+from tmkit.manipulation.actions.pick_place import arm_motion_planners
 from tmkit.motion import CollisionRules
 from tmkit.plans import MotionFailure, Plan, Segment, SegmentKind
 from tmkit.plans.plan_file import plan_to_dict
@@ -69,12 +69,14 @@ def test_both_hands_touch_only_while_it_changes_hands(plan: Plan) -> None:
     """Each hand may touch the block where it holds, takes or leaves it, and nowhere else."""
     touching = []
     for segment in plan.steps[1].segments:
-        pairs = {frame for e in segment.exemptions for frame in (e.frame_a, e.frame_b) if "a" in (e.frame_a, e.frame_b)}
+        pairs = {
+            frame for e in segment.allowed_contacts for frame in (e.frame_a, e.frame_b) if "a" in (e.frame_a, e.frame_b)
+        }
         touching.append(sorted(pairs - {"a"}))
     right, left = "right_endpoint", "left_endpoint"
     assert touching == [[right], [right], [left, right], [left, right], [left, right], [left, right]]
     carried = plan.steps[2].segments[0]
-    assert right not in {frame for e in carried.exemptions for frame in (e.frame_a, e.frame_b)}
+    assert right not in {frame for e in carried.allowed_contacts for frame in (e.frame_a, e.frame_b)}
 
 
 def test_the_same_seed_gives_the_same_plan(plan: Plan) -> None:
@@ -123,12 +125,12 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
     """While the left arm moves home, the right one holds the block, which it may touch."""
     step = plan.steps[0]
     left = plan.robots[1]
-    arms = arm_motions(plan.robots, budget=MotionBudget())
+    arms = arm_motion_planners(plan.robots, budget=MotionSettings())
     found = next(arms["baxter_left"].move(step.scene, step.q, joints={**left.ready, "left_w2": 0.5}, name="", seed=0))
-    assert isinstance(found, Refinement), isinstance(found, MotionFailure) and found
+    assert isinstance(found, ActionMotion), isinstance(found, MotionFailure) and found
     (segment,) = found.segments
     assert (segment.arm, segment.kind) == ("baxter_left", SegmentKind.TRANSIT)
-    assert any({e.frame_a, e.frame_b} == {"a", "right_endpoint"} for e in segment.exemptions)
+    assert any({e.frame_a, e.frame_b} == {"a", "right_endpoint"} for e in segment.allowed_contacts)
     assert found.scene.parent("a") == "right_endpoint"
 
 

@@ -11,8 +11,8 @@ import pytest
 import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError, SceneError
 from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
-from tmkit.manipulation import ActionContext, MotionBudget, Operate, grasps_of
-from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation import ActionContext, MotionSettings, OperateJoint, grasps_of
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.plans import MotionFailure, Plan, SegmentKind
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.robots.mechanisms import closure_error, mechanism_joint
@@ -149,22 +149,22 @@ def test_false_operations_are_found(plan: Plan, falsify: object, problem: str) -
 def attempt(**changes: object) -> object:
     """Return what comes of opening the drawer with the first grasp of its handle."""
     scene = tk.load_scene("panda_drawer")
-    arm = ArmMotion(tk.load_manipulator("panda"), budget=MotionBudget())
+    arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     q = arm.manipulator.ready_configuration(scene)
     grasp = grasps_of(scene, "drawer_handle", manipulator=arm.manipulator)[0]
     fields = {"handle": "drawer_handle", "to": 0.1, "grasp": grasp, **changes}
     context = ActionContext(scene, q, np.random.default_rng(0))
-    return next(Operate(**fields).refine(arm, context, seed=0))  # type: ignore[arg-type]  # any field of it
+    return next(OperateJoint(**fields).refine(arm, context, seed=0))  # type: ignore[arg-type]  # any field of it
 
 
 def test_where_a_joint_cannot_go() -> None:
     """Beyond its limits no joint goes, in no state; where it is already there is nothing to do."""
     beyond, there = attempt(to=0.3), attempt(to=0.0)
     assert isinstance(beyond, MotionFailure)
-    assert beyond.is_final
+    assert beyond.is_proved
     assert str(beyond) == "moving 'drawer_slide': 0.3 is outside its limits from 0 to 0.2"
     assert isinstance(there, MotionFailure)
-    assert not there.is_final
+    assert not there.is_proved
     assert "it is at 0 already" in str(there)
 
 

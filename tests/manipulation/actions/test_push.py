@@ -13,8 +13,8 @@ import trimesh
 import tmkit as tk
 from tmkit.errors import PlanFileError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, MotionBudget, Push, Refinement
-from tmkit.manipulation.actions.pick_place import arm_motions
+from tmkit.manipulation import ActionContext, ActionMotion, MotionSettings, Push
+from tmkit.manipulation.actions.pick_place import arm_motion_planners
 from tmkit.manipulation.actions.push import push_faults
 from tmkit.plans import Plan, RecordingExecutor, SegmentKind, execute
 from tmkit.plans.failures import MotionFailure
@@ -36,18 +36,18 @@ def plan(scene: SceneGraph) -> Plan:
     return found
 
 
-def attempts(scene: SceneGraph, push: Push) -> list[Refinement | MotionFailure]:
+def attempts(scene: SceneGraph, push: Push) -> list[ActionMotion | MotionFailure]:
     """Return all that comes of a push from the ready configuration."""
     arm = tk.load_manipulator("panda")
     q = np.array(arm.ready_configuration(scene))
-    arms = arm_motions([arm], budget=MotionBudget())
+    arms = arm_motion_planners([arm], budget=MotionSettings())
     context = ActionContext(scene, q, np.random.default_rng(0), arms=arms)
     return list(push.refine(arms["panda"], context, seed=0))
 
 
-def motion(scene: SceneGraph, push: Push) -> Refinement:
+def motion(scene: SceneGraph, push: Push) -> ActionMotion:
     """Return the first motion of a push."""
-    return next(found for found in attempts(scene, push) if isinstance(found, Refinement))
+    return next(found for found in attempts(scene, push) if isinstance(found, ActionMotion))
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.4])

@@ -25,7 +25,7 @@ from tmkit.manipulation.grasps.holding import (
     torsion_arm,
     vacuum_overload,
 )
-from tmkit.manipulation.grasps.sampling import grip_faults
+from tmkit.manipulation.grasps.sampling import grasp_contact_faults
 from tmkit.plans import Plan
 from tmkit.robots.hands import reason_without_distance
 from tmkit.robots.robot_files import find_manipulators
@@ -176,10 +176,10 @@ def test_a_distance_that_there_is_not_is_no_number_of_millimetres() -> None:
     (panda,) = find_manipulators(("panda",), scene)
     q = panda.ready_configuration(scene)
     bare = scene.set_shapes("a", [])
-    for fault in grip_faults(bare, q, panda, object="a"):
+    for fault in grasp_contact_faults(bare, q, panda, object="a"):
         assert fault == "'a' has no collision shape"
     (link, *_) = panda.contact_links
     assert reason_without_distance(bare.set_shapes(link, []), link, "a") == f"'{link}' and 'a' have no collision shape"
     assert "move as one body" in reason_without_distance(scene, "table", "a")
-    assert grip_faults(bare, q, panda, object="a")
-    assert not any("inf" in fault for fault in grip_faults(scene, q, panda, object="a"))
+    assert grasp_contact_faults(bare, q, panda, object="a")
+    assert not any("inf" in fault for fault in grasp_contact_faults(scene, q, panda, object="a"))

@@ -18,11 +18,11 @@ from support.meshes import l_mesh, tetrahedron
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
 from tmkit.manipulation import Grasp, grasps_of
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
-from tmkit.manipulation.actions.primitives import MotionBudget
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.primitives import MotionSettings
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points
-from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grip_faults, held_upright
+from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grasp_contact_faults, held_upright
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
 from tmkit.motion import CollisionRules
 from tmkit.robots import Manipulator, load_manipulator
@@ -63,11 +63,11 @@ def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
     q = PANDA.ready_configuration(PANDA_SCENE)
     root_from_tool = PANDA_SCENE.pose(PANDA.tool, relative_to="world", q=q)
     held = with_object(PANDA_SCENE, shape).set_pose("block", root_from_tool @ grasp.object_from_tool.inverse())
-    closed = np.array(held.configuration(PANDA.gripper_values(grasp.width), base=q))
+    closed = np.array(held.configuration(PANDA.finger_values(grasp.width), base=q))
     rules = CollisionRules(PANDA)
-    world = rules.check_world(held, rules.exemptions(held, touched="block"))
+    world = rules.check_world(held, rules.allowed_contacts(held, contact_object="block"))
     found = [f"{c.frame_a} and {c.frame_b}" for at in (q, closed) for c in world.contacts(at)]
-    return [*found, *grip_faults(held, closed, PANDA, object="block")]
+    return [*found, *grasp_contact_faults(held, closed, PANDA, object="block")]
 
 
 @settings(max_examples=scaled_examples(0.25), deadline=None)
@@ -240,15 +240,15 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     down = [grasp for grasp in narrow if grasp.object_from_tool.rotation[2, 2] < -0.9]
     assert not check.passed([replace(grasp, opening=None) for grasp in down]).any()
 
-    arm = ArmMotion(PANDA, budget=MotionBudget())
+    arm = ArmMotionPlanner(PANDA, budget=MotionSettings())
     pose = Pose([-0.1, 0.1, top + 0.0151])
     picked, placed = next(
         (one, other)
         for grasp in down
         for one in arm.pick(scene, q, object="ring", grasp=grasp, seed=0)
-        if isinstance(one, Refinement)
+        if isinstance(one, ActionMotion)
         for other in arm.place(one.scene, one.q, object="ring", support="table", pose=pose, seed=0)
-        if isinstance(other, Refinement)
+        if isinstance(other, ActionMotion)
     )
     transit, approach, *_ = picked.segments
     assert 0.0 < approach.gripper["panda_finger_joint1"] == transit.gripper["panda_finger_joint1"] < 0.03

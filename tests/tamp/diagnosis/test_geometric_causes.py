@@ -14,7 +14,7 @@ from support.tamp_problems import CUBE, add_block, blocked, clutter, table_scene
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Mesh, Prismatic, SceneGraph
-from tmkit.manipulation import Samplers, Sampling, grasps_of
+from tmkit.manipulation import Samplers, SeededSamplers, grasps_of
 from tmkit.motion import CollisionRules, RrtConnect
 from tmkit.motion.regions.solids import solid_points
 from tmkit.plans import ObjectAt
@@ -137,7 +137,7 @@ def test_causes_are_in_the_diagnosis() -> None:
 def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -> str | None:
     """Return that the gaps beside an object are narrower than a finger."""
     arm = load_manipulator(robot)
-    sampling = Sampling(Samplers(), arm)
+    sampling = SeededSamplers(Samplers(), arm)
     return narrow_gap(scene, arm.ready_configuration(scene), object, manipulator=arm, sampling=sampling)
 
 
@@ -147,7 +147,7 @@ def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth
     Every two vertices of a link make a segment, which lies in its hull: where segments cross the level are the corners
     of the section.
     """
-    q, found = scene.configuration(arm.gripper_values(width)), []
+    q, found = scene.configuration(arm.finger_values(width)), []
     for link in arm.contact_links:
         at = scene.pose(link, relative_to=arm.tool, q=q)
         clouds = [at.apply(solid_points(attached)) for attached in scene.shapes(link) if attached.collision]

@@ -13,7 +13,7 @@ from support.gantry import BLOCK, GANTRY, SUCKER, with_block
 import tmkit as tk
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import AttachedShape, Box, Cylinder, Free, SceneGraph
-from tmkit.manipulation import ActionContext, Impossible, Pick, Place, Samplers, Sampling
+from tmkit.manipulation import ActionContext, DeadEnd, Pick, Place, Samplers, SeededSamplers
 from tmkit.pddl import GroundAction, State
 from tmkit.spatial import Pose
 from tmkit.tamp import load_planning_domain
@@ -41,7 +41,7 @@ def facts(domain: PlanningDomain, scene: SceneGraph) -> set[str]:
 def candidates(domain: PlanningDomain, scene: SceneGraph, *words: str, seed: int = 0) -> list[Any]:
     """Return the candidates of an action."""
     semantics: Any = domain.semantics
-    context = ActionContext(scene, Q, np.random.default_rng(seed), Sampling(Samplers(), semantics.manipulator))
+    context = ActionContext(scene, Q, np.random.default_rng(seed), SeededSamplers(Samplers(), semantics.manipulator))
     return list(domain.semantics.candidates(GroundAction(words[0], words[1:]), context))
 
 
@@ -223,7 +223,7 @@ def test_a_block_too_wide_for_the_hand_says_so(domain: PlanningDomain) -> None:
     """Where no grasp fits, the only candidate says why."""
     scene = with_block(blocks_scene({}), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2]))
     assert candidates(domain, scene, "pick-up", "a", "table__0__0") == [
-        Impossible("no two opposite sides of 'a' fit the hand 'hand'", is_proved=True)
+        DeadEnd("no two opposite sides of 'a' fit the hand 'hand'", is_proved=True)
     ]
 
 
@@ -249,7 +249,7 @@ def test_a_block_that_would_stand_over_the_edge_says_so(domain: PlanningDomain) 
     """A location from which the block would hang over the edge has no resting place."""
     scene = with_block(blocks_scene({}, table=0.4), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2]))
     assert candidates(domain, scene, "put-down", "a", "table__2__0") == [
-        Impossible("'a' would stand over the edge of 'table'")
+        DeadEnd("'a' would stand over the edge of 'table'")
     ]
     assert isinstance(candidates(domain, scene, "put-down", "a", "table__1__0")[0], Place)
 

@@ -13,7 +13,7 @@ from support.kitchen import BLOCK_SIZE, ROBOT, block_names, cook_goal, kitchen, 
 import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.manipulation import ActionContext, Change, Impossible, MoveTo, Pick, Place, Samplers, Sampling
+from tmkit.manipulation import ActionContext, ApplyEffects, DeadEnd, MoveTo, Pick, Place, Samplers, SeededSamplers
 from tmkit.manipulation.actions.candidates import Candidate
 from tmkit.pddl import GroundAction
 from tmkit.robots import load_manipulator
@@ -42,7 +42,9 @@ def placed(scene: SceneGraph, object: str, region: str, x: float, y: float, *, t
 
 def candidates(scene: SceneGraph, name: str, *arguments: str) -> list[Candidate]:
     """Return the candidates of an action at home."""
-    context = ActionContext(scene, ARM.ready_configuration(scene), np.random.default_rng(0), Sampling(Samplers(), ARM))
+    context = ActionContext(
+        scene, ARM.ready_configuration(scene), np.random.default_rng(0), SeededSamplers(Samplers(), ARM)
+    )
     return list(DOMAIN.semantics.candidates(GroundAction(name, arguments), context))
 
 
@@ -103,14 +105,14 @@ def test_actions_have_candidates_of_their_kind() -> None:
     assert isinstance(home, MoveTo)
     assert dict(home.joints) == dict(ARM.ready)
     (wash,) = candidates(scene, "clean", "b0", "sink")
-    assert isinstance(wash, Change)
+    assert isinstance(wash, ApplyEffects)
     assert [str(change) for change in wash.changes] == ["b0 +clean"]
     washed = scene.set_classes("b1", ["movable", "clean"])
     (cook,) = candidates(washed, "cook", "b1", "stove")
-    assert isinstance(cook, Change)
+    assert isinstance(cook, ApplyEffects)
     assert [str(change) for change in cook.changes] == ["b1 +cooked", "b1 -clean"]
     flat = scene.set_shapes("b0", [AttachedShape(Box([0.03, 0.03, 0.03]))])
-    assert [type(candidate) for candidate in candidates(flat, "pick", "b0", "sink")] == [Impossible]
+    assert [type(candidate) for candidate in candidates(flat, "pick", "b0", "sink")] == [DeadEnd]
 
 
 def test_places_are_free_wholly_on_the_region_and_leave_room() -> None:

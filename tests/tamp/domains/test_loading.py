@@ -226,8 +226,8 @@ def test_two_domains_of_one_name_do_not_meet(tmp_path: Path) -> None:
     domains = [load_planning_domain(path, manipulator=GANTRY) for path in (first, second, first)]
     assert domains[0].digest == domains[2].digest != domains[1].digest
     assert {domain.name for domain in domains} == {"own"}
-    assert type(domains[0].semantics).useful_objects.__doc__ == "Return all objects."
-    assert type(domains[1].semantics).useful_objects.__doc__ == "Return each object."
+    assert type(domains[0].semantics).relevant_objects.__doc__ == "Return all objects."
+    assert type(domains[1].semantics).relevant_objects.__doc__ == "Return each object."
     assert sorted(path.name for path in first.iterdir()) == ["domain.pddl", "semantics.py"]
     assert all(isinstance(domain.semantics, DomainSemantics) for domain in domains)
 
@@ -238,7 +238,7 @@ def test_a_changed_file_is_loaded_anew(tmp_path: Path) -> None:
     before = load_planning_domain(path, manipulator=GANTRY)
     folder(path, semantics=SEMANTICS.replace("Return all objects", "Return oll objects"))
     after = load_planning_domain(path, manipulator=GANTRY)
-    assert type(after.semantics).useful_objects.__doc__ == "Return oll objects."
+    assert type(after.semantics).relevant_objects.__doc__ == "Return oll objects."
     assert before.digest != after.digest
 
 

@@ -14,7 +14,7 @@ from support.classic import checked, classic_domain, facts_of, plan_problem
 import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, ArmMotion, MotionBudget, Pour
+from tmkit.manipulation import ActionContext, ArmMotionPlanner, MotionSettings, Pour
 from tmkit.motion import PathConstraint, path_fault
 from tmkit.motion.path_constraints import interpolated
 from tmkit.plans import MotionFailure, Plan, Segment
@@ -145,7 +145,7 @@ def test_what_is_poured_is_what_changes(plan: Plan) -> None:
 
 def test_an_arm_pours_only_what_it_holds() -> None:
     """And only into what has a rim; the failure and the error name the frame."""
-    arm = ArmMotion(tk.load_manipulator("panda"), budget=MotionBudget())
+    arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     scene = tea()
     q = arm.manipulator.ready_configuration(scene)
     context = ActionContext(scene, q, np.random.default_rng(0), arms={"panda": arm})

@@ -13,7 +13,7 @@ from tmkit.plans import Plan
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanStatus
-from tmkit.tamp.domains import equivalence_classes
+from tmkit.tamp.domains import object_symmetries
 
 DOMAIN = classic_domain("rearrangement")
 
@@ -93,11 +93,11 @@ def test_objects_of_one_shape_are_alike() -> None:
     """Whatever their colour; one of another size is not."""
     scene = tk.load_scene("panda_table", "rearrange_row")
     objects = movable_frames(scene)
-    (group,) = equivalence_classes(scene, objects)
+    (group,) = object_symmetries(scene, objects)
     assert list(group) == ["red_left", "red_middle", "red_right", "blue_left", "blue_middle", "blue_right"]
     taller = [AttachedShape(Box([0.04, 0.04, 0.13]))]
     changed = scene.set_shapes("red_middle", taller)
-    assert [len(group) for group in equivalence_classes(changed, objects)] == [5, 1]
+    assert [len(group) for group in object_symmetries(changed, objects)] == [5, 1]
 
 
 def test_the_object_in_front_alone_needs_no_detour() -> None:

@@ -63,11 +63,11 @@ def test_defaults() -> None:
     """All objects are useful; nothing is probabilistic or proven; states are derived in full."""
     scene, semantics = blocks_scene({"a": (0, 0), "b": (0.2, 0)}, table=0.4), Least(GANTRY)
     q = scene.zero_configuration()
-    assert semantics.useful_objects(scene, q) == {"a", "b", "camera"}
+    assert semantics.relevant_objects(scene, q) == {"a", "b", "camera"}
     assert list(semantics.infeasibilities([Fact.of("on", "a", "b")], scene)) == []
     assert semantics.continuous_goal_facts(ObjectAt("a", Pose(), relative_to="table"), scene, q) is None
     assert (semantics.probabilistic_predicates, semantics.is_incremental) == (frozenset(), False)
-    assert semantics.explain_unmet(Fact.of("on", "a", "b"), scene, q) == "(on a b) is not probable enough"
+    assert semantics.explain_false_fact(Fact.of("on", "a", "b"), scene, q) == "(on a b) is not probable enough"
 
 
 def test_by_default_a_goal_scene_shows_the_facts_of_stated_objects() -> None:
@@ -85,6 +85,6 @@ def test_by_default_placement_facts_are_those_about_the_frames_and_what_they_are
     stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.05]))
     semantics = Least(GANTRY)
     state = semantics.state(stacked, {}, stacked.zero_configuration())
-    facts = semantics.placement_facts(frozenset({"A", "hand"}), state, stacked)
+    facts = semantics.conflict_facts(frozenset({"A", "hand"}), state, stacked)
     assert list(map(str, facts)) == ["(on a b)", "(on b table)"]
-    assert list(map(str, semantics.placement_facts(frozenset({"b"}), state, stacked))) == ["(on b table)"]
+    assert list(map(str, semantics.conflict_facts(frozenset({"b"}), state, stacked))) == ["(on b table)"]

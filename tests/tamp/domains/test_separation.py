@@ -15,7 +15,7 @@ from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph
 from tmkit.pddl import Fact
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp import Handled, Infeasibility, PlanStatus
+from tmkit.tamp import Infeasibility, ObjectToMove, PlanStatus
 from tmkit.tamp.domains.separation import separated
 
 PANDA = load_manipulator("panda")
@@ -50,7 +50,7 @@ def proof(
     scene: SceneGraph, *, regions: tuple[str, ...] = ("mat",), q: NDArray[np.float64] | None = None
 ) -> str | None:
     """Return the proof that the block cannot be handled."""
-    handled = Handled("a", Fact.of("on", "a", "mat"), regions)
+    handled = ObjectToMove("a", Fact.of("on", "a", "mat"), regions)
     q = PANDA.ready_configuration(scene) if q is None else q
     found: Infeasibility | None = separated(scene, handled, q=q, manipulator=PANDA)
     return None if found is None else found.cause
@@ -161,7 +161,7 @@ def test_what_is_planned_is_not_refuted() -> None:
         scene = PROBLEMS[name](0).scene
         for frame in tuple(scene.frames_of_class("movable"))[:1]:
             regions = tuple(scene.frames_of_class("region"))[:1]
-            handled = Handled(frame, Fact.of("on", frame, "table"), regions)
+            handled = ObjectToMove(frame, Fact.of("on", frame, "table"), regions)
             assert separated(scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA) is None
 
 

@@ -15,7 +15,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
 from tmkit.robots.mechanisms import is_movable
 from tmkit.spatial import Pose
-from tmkit.tamp.domains import equivalence_classes, no_grasp, pddl_names, require_standing, shape_bounds, standing_pose
+from tmkit.tamp.domains import no_grasp, object_symmetries, pddl_names, require_standing, shape_bounds, standing_pose
 from tmkit.tamp.domains.tabletop import RELEASE_GAP, footprint, quat_xyzw_about_z
 
 
@@ -80,7 +80,7 @@ def test_an_object_that_does_not_stand_is_refused(offset: Pose, message: str) ->
 def test_equivalence_classes_are_of_shape_and_mass() -> None:
     """A taller block is in a class of its own; the order is kept."""
     scene = two_blocks().add_frame("c", "table", shapes=[AttachedShape(Box([BLOCK, BLOCK, 0.09]))])
-    assert equivalence_classes(scene, ["c", "b", "a"]) == [["c"], ["b", "a"]]
+    assert object_symmetries(scene, ["c", "b", "a"]) == [["c"], ["b", "a"]]
 
 
 def test_the_footprint_is_the_outline_seen_from_above() -> None:

@@ -10,7 +10,7 @@ from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box
 from tmkit.manipulation.grasps.floating import FLOATING_JOINTS, FloatingBody, bodies_at_rest, hand_alone
 from tmkit.manipulation.grasps.hand import yaw_pitch_roll
-from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import load_manipulator
@@ -24,7 +24,7 @@ def tables(problem: TampProblem) -> HandTables:
     """Return the tables of a problem's scene."""
     scene = problem.scene
     q = scene.configuration(dict(PANDA.ready))
-    return HandTables(scene, q, manipulator=PANDA, sampling=Sampling(Samplers(), PANDA, 0))
+    return HandTables(scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0))
 
 
 def poses(problem: TampProblem, names: tuple[str, ...]) -> dict[str, Pose]:
@@ -53,11 +53,11 @@ def test_options_are_free_just_when_the_hand_collides_with_nothing(make: object)
     options = found.options(name)
     for index in rng.choice(len(options), 40, replace=False).tolist():
         option = options[index]
-        opened = PANDA.gripper_open if option.opening is None else PANDA.gripper_values(option.opening)
+        opened = PANDA.gripper_open if option.opening is None else PANDA.finger_values(option.opening)
         collides = False
         for back, fingers in (
             (0.0, opened),
-            (0.0, PANDA.gripper_values(option.grasp.width)),
+            (0.0, PANDA.finger_values(option.grasp.width)),
             (0.006, opened),
             (0.012, opened),
         ):
@@ -118,7 +118,7 @@ def test_a_hand_without_shapes_has_no_tables() -> None:
     for frame in (PANDA.tip, *scene.subtree(PANDA.tip)):
         scene = scene.set_shapes(frame, ())
     q = scene.configuration(dict(PANDA.ready))
-    assert not HandTables(scene, q, manipulator=PANDA, sampling=Sampling(Samplers(), PANDA, 0)).is_usable
+    assert not HandTables(scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0)).is_usable
 
 
 def test_a_suction_hand_has_the_flange() -> None:
@@ -130,7 +130,7 @@ def test_a_suction_hand_has_the_flange() -> None:
         scene = scene.add_frame(name, "floor", pose=at, shapes=[AttachedShape(Box([0.05, 0.05, tall]))])
         scene = scene.set_classes(name, ("movable",))
     found = HandTables(
-        scene, scene.configuration(robot.ready), manipulator=robot, sampling=Sampling(Samplers(), robot, 0)
+        scene, scene.configuration(robot.ready), manipulator=robot, sampling=SeededSamplers(Samplers(), robot, 0)
     )
     at = {name: scene.pose(name, relative_to="world", q=scene.zero_configuration()) for name in ("low", "tall")}
     from_above = {

@@ -10,9 +10,9 @@ from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import ROBOT, kitchen, stove_goal
 
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.manipulation import MotionBudget
-from tmkit.manipulation.actions.pick_place import arm_motions
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock
+from tmkit.manipulation import MotionSettings
+from tmkit.manipulation.actions.pick_place import arm_motion_planners
+from tmkit.manipulation.actions.timing_breakdown import StageClock
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction
@@ -57,8 +57,10 @@ class Learner:
         q = robot.ready_configuration(scene)
         loaded = load_planning_domain(domain, manipulator=robot)
         problem = derive_problem(scene, loaded, q=q, goal=goal)
-        arms = arm_motions((robot,), budget=MotionBudget(), rules=CollisionRules.from_start(robot, scene, q=q))
-        log, clock = FailureLog(), PhaseClock()
+        arms = arm_motion_planners(
+            (robot,), budget=MotionSettings(), rules=CollisionRules.from_start(robot, scene, q=q)
+        )
+        log, clock = FailureLog(), StageClock()
         self.tree = VersionTree(scene, q, problem=problem, domain=loaded, arms=arms, seed=0, log=log, clock=clock)
         self.guide = TaskGuide(FastDownward().prepare(problem, time_limit=60.0))
         self.lessons = Lessons(self.tree, self.guide)

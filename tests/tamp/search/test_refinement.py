@@ -14,13 +14,13 @@ from support.gantry import BLOCK, GANTRY, gantry_scene, with_block
 
 import tmkit as tk
 from tmkit.graph import Box, SceneGraph
-from tmkit.manipulation import ActionContext, ArmMotion, MotionBudget
-from tmkit.manipulation.actions.pick_place import Refinement, arm_motions
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
+from tmkit.manipulation import ActionContext, ArmMotionPlanner, MotionSettings
+from tmkit.manipulation.actions.pick_place import ActionMotion, arm_motion_planners
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain
 from tmkit.plans import FailureKind, MotionFailure
-from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, with_class_changes
 from tmkit.tamp import DomainSemantics, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
@@ -49,7 +49,9 @@ class Give:
     exclusions: Exclusions
     tried: list[tuple[str, ...]]
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def refine(
+        self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield the version with the value, or which things are in the way."""
         del arm, seed
         scene, blockers = context.scene, []
@@ -61,8 +63,8 @@ class Give:
             cause = f"{self.value} is excluded by {blockers[0][1]}"
             yield MotionFailure("giving", cause, tuple(blockers[:1]), kind=FailureKind.COLLISION)
             return
-        changes = (ClassChange(self.object, added=(self.value,)),)
-        yield Refinement((), with_class_changes(scene, changes), context.q, self.value, changes)
+        changes = (ClassEffect(self.object, added=(self.value,)),)
+        yield ActionMotion((), with_class_changes(scene, changes), context.q, self.value, changes)
 
 
 class PuzzleSemantics(DomainSemantics):
@@ -104,9 +106,9 @@ def tree_of(scene: SceneGraph, domain: PlanningDomain, problem: Problem, *, seed
     """Return an empty tree for the gantry."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
-    arms = arm_motions((GANTRY,), budget=MotionBudget(), rules=rules)
+    arms = arm_motion_planners((GANTRY,), budget=MotionSettings(), rules=rules)
     return VersionTree(
-        scene, q, problem=problem, domain=domain, arms=arms, seed=seed, log=FailureLog(), clock=PhaseClock()
+        scene, q, problem=problem, domain=domain, arms=arms, seed=seed, log=FailureLog(), clock=StageClock()
     )
 
 
@@ -265,6 +267,6 @@ def test_times_of_all_phases_add_up() -> None:
     scene = with_box(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4), "wall", (-0.3, 0.045, 0.0), (0.3, 0.055, 0.1))
     statistics = tk.plan(scene, goal="(on a b)", robot=GANTRY).statistics
     phases = statistics.phase_seconds
-    assert set(phases) == {*(phase.value for phase in PlanningPhase), "bookkeeping"}
+    assert set(phases) == {*(phase.value for phase in PlanningStage), "bookkeeping"}
     assert all(seconds >= 0.0 for seconds in phases.values())
     assert abs(sum(phases.values()) - statistics.total_seconds) < 1e-6

@@ -157,7 +157,7 @@ def test_lessons_prove_nothing_and_rounds_end_the_search(name: str, rounds: int)
     budget = (1 << rounds) - 1  # of all rounds, in those of the first
     plans = options.skeletons_per_iteration * rounds
     assert result.statistics.skeletons <= plans
-    attempts = options.attempts_per_skeleton * plans + settings.transfers_per_round * 8
+    attempts = options.samples_per_skeleton * plans + settings.transfers_per_round * 8
     assert result.statistics.attempts <= attempts * budget
 
 
@@ -169,7 +169,7 @@ def test_rounds_grow_until_there_is_a_plan() -> None:
         problem,
         search=settings,
         max_iterations=12,
-        attempts_per_skeleton=1,
+        samples_per_skeleton=1,
         attempts_per_action=1,
         skeletons_per_iteration=1,
     )

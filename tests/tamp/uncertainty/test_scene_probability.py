@@ -16,8 +16,8 @@ from tmkit.tamp.uncertainty.scene_probability import (
     clears_along,
     clears_at,
     footprint_inside,
-    near_expected,
     point_inside,
+    pose_probability,
     sample_scene,
     stands_on,
     turned_within,
@@ -88,7 +88,7 @@ def test_a_hand_finds_what_it_reaches_for() -> None:
     """Two tolerances along axes and one about z multiply where the errors are independent."""
     scene = SceneGraph().add_frame("block", "world", pose=Pose([0.4, 0, 0]), covariance=FLAT)
     rows = np.eye(6)[[0, 1, 5]]
-    found = near_expected(scene, "block", relative_to="world", directions=rows, tolerances=[0.02, 0.02, 0.2])
+    found = pose_probability(scene, "block", relative_to="world", directions=rows, tolerances=[0.02, 0.02, 0.2])
     one, two = math.erf(1 / math.sqrt(2)), math.erf(2 / math.sqrt(2))
     assert found.value == pytest.approx(one * two * two)
     assert found.method is ProbabilityMethod.CLOSED_FORM

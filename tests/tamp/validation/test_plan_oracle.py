@@ -36,7 +36,7 @@ def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
         name: (scene.shapes(name)[0].shape.dimensions, scene.pose(name, relative_to="world", q=q).translation)
         for name in ("table", "a", "b", "c")
     }
-    exempt = {(e.frame_a, e.frame_b): -math.inf for e in segment.exemptions}
+    exempt = {(e.frame_a, e.frame_b): -math.inf for e in segment.allowed_contacts}
     standing = oracle_module.add_boxes(oracle_module.robot_scene("panda"), boxes)
     oracle = oracle_module.PinocchioOracle("panda", boxes, CollisionWorld(standing, pair_margins=exempt))
     hand = oracle.model.frames[oracle.model.getFrameId("panda_hand")]

@@ -34,7 +34,11 @@ def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> Non
     for step, wanted in zip(read.steps, plan.steps, strict=True):
         for segment, other in zip(step.segments, wanted.segments, strict=True):
             np.testing.assert_array_equal(segment.path, other.path)
-            assert (segment.kind, segment.held, segment.exemptions) == (other.kind, other.held, other.exemptions)
+            assert (segment.kind, segment.held, segment.allowed_contacts) == (
+                other.kind,
+                other.held,
+                other.allowed_contacts,
+            )
             assert dict(segment.gripper) == dict(other.gripper)
             if other.reparenting is not None:
                 assert segment.reparenting is not None

@@ -1,8 +1,8 @@
 """Candidates: the ways of carrying out an action, and what they are told.
 
 A domain answers an action of the task plan with a lazy sequence of *candidates*, best first: :class:`Pick` with a
-grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`Change` with classes of
-frames, :class:`Sequence` with several of these, or :class:`Impossible` with a reason. A candidate is anything that can
+grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`ApplyEffects` with classes of
+frames, :class:`Sequence` with several of these, or :class:`DeadEnd` with a reason. A candidate is anything that can
 :meth:`Candidate.refine` itself into motions, given an :class:`ActionContext`: the scene version in which it happens,
 the arms, and the samplers.
 
@@ -22,12 +22,12 @@ import numpy as np
 from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, PickPlaceOptions
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
-from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import PathConstraint
-from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
 from tmkit.plans.values import Configuration
@@ -50,8 +50,8 @@ class ActionContext:
     scene: SceneGraph
     q: Configuration
     rng: np.random.Generator
-    sampling: Sampling | None = None
-    arms: Mapping[str, ArmMotion] = field(default_factory=dict)
+    sampling: SeededSamplers | None = None
+    arms: Mapping[str, ArmMotionPlanner] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -82,12 +82,12 @@ class ActionContext:
         sampling = self._sampling()
         return sampling.placements(self.scene, object, support, q=self.q, rng=self.rng, manipulator=manipulator)
 
-    def _sampling(self) -> Sampling:
+    def _sampling(self) -> SeededSamplers:
         if self.sampling is None:
             raise ConfigurationError("this context was made without 'sampling', which computes grasps and placements")
         return self.sampling
 
-    def arm(self, name: str) -> ArmMotion:
+    def arm(self, name: str) -> ArmMotionPlanner:
         """Return the object that computes the motions of an arm.
 
         Raises:
@@ -102,7 +102,9 @@ class ActionContext:
 class Candidate(Protocol):
     """One way of carrying out an action."""
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def refine(
+        self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions for it, and failures in between.
 
         Args:
@@ -118,7 +120,9 @@ class BuiltInCandidate(ABC):
 
     arm: str | None = None
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def refine(
+        self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions of the action, and failures in between.
 
         Args:
@@ -129,7 +133,9 @@ class BuiltInCandidate(ABC):
         return self._motions(arm if self.arm is None else context.arm(self.arm), context, seed)
 
     @abstractmethod
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]: ...
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]: ...
 
 
 @dataclass(frozen=True)
@@ -141,20 +147,23 @@ class Pick(BuiltInCandidate):
         grasp: how to hold it.
         arm: name of the arm; the first by default.
         motion: how the hand comes and leaves.
-        slip: the covariance that the closing hand adds, as :func:`tmkit.plans.observations.covariance_rows` gives it.
+        grasp_covariance: the covariance that the closing hand adds, as :func:`tmkit.plans.observations.covariance_rows`
+            gives it.
     """
 
     object: str
     grasp: Grasp
     arm: str | None = None
-    motion: HandMotion = field(default_factory=HandMotion)
-    slip: CovarianceRows | None = None
+    motion: PickPlaceOptions = field(default_factory=PickPlaceOptions)
+    grasp_covariance: CovarianceRows | None = None
 
     def __post_init__(self) -> None:
         check_argument(self.object, str, "object", function="Pick")
         check_argument(self.grasp, Grasp, "grasp", function="Pick")
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         return arm.pick(
             context.scene,
             context.q,
@@ -162,7 +171,7 @@ class Pick(BuiltInCandidate):
             grasp=self.grasp,
             seed=seed,
             motion=self.motion,
-            slip=self.slip,
+            grasp_covariance=self.grasp_covariance,
         )
 
 
@@ -176,15 +185,16 @@ class Place(BuiltInCandidate):
         pose: support_from_object.
         arm: name of the arm; the first by default.
         motion: how the hand comes and leaves.
-        slip: the covariance that the opening hand adds, as :func:`tmkit.plans.observations.covariance_rows` gives it.
+        grasp_covariance: the covariance that the opening hand adds, as :func:`tmkit.plans.observations.covariance_rows`
+            gives it.
     """
 
     object: str
     support: str
     pose: Pose
     arm: str | None = None
-    motion: HandMotion = field(default_factory=HandMotion)
-    slip: CovarianceRows | None = None
+    motion: PickPlaceOptions = field(default_factory=PickPlaceOptions)
+    grasp_covariance: CovarianceRows | None = None
 
     def __post_init__(self) -> None:
         check_argument(self.object, str, "object", function="Place")
@@ -202,7 +212,9 @@ class Place(BuiltInCandidate):
         """
         return cls(object, placement.support, placement.support_from_object, arm)
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         return arm.place(
             context.scene,
             context.q,
@@ -211,7 +223,7 @@ class Place(BuiltInCandidate):
             pose=self.pose,
             seed=seed,
             motion=self.motion,
-            slip=self.slip,
+            grasp_covariance=self.grasp_covariance,
         )
 
 
@@ -231,14 +243,16 @@ class MoveTo(BuiltInCandidate):
     arm: str | None = None
     constraints: tuple[PathConstraint, ...] = ()
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         return arm.move(
             context.scene, context.q, joints=self.joints, name=self.name, seed=seed, constraints=self.constraints
         )
 
 
 @dataclass(frozen=True)
-class Change(BuiltInCandidate):
+class ApplyEffects(BuiltInCandidate):
     """Change what frames are and move nothing: washing, cooking, switching on.
 
     Attributes:
@@ -249,16 +263,18 @@ class Change(BuiltInCandidate):
         SceneError: when refined, a class that is added though it is there, or removed though it is not.
     """
 
-    changes: tuple[ClassChange | FactChange, ...]
+    changes: tuple[ClassEffect | FactEffect, ...]
     choice: str = ""
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         del arm, seed
-        yield Refinement((), with_class_changes(context.scene, self.changes), context.q, self.choice, self.changes)
+        yield ActionMotion((), with_class_changes(context.scene, self.changes), context.q, self.choice, self.changes)
 
 
 @dataclass(frozen=True)
-class Impossible(BuiltInCandidate):
+class DeadEnd(BuiltInCandidate):
     """An action is impossible in the current scene: yield this as the only candidate.
 
     Attributes:
@@ -270,9 +286,11 @@ class Impossible(BuiltInCandidate):
     cause: str
     is_proved: bool = False
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         del arm, context, seed
-        yield MotionFailure("choosing", self.cause, is_final=self.is_proved, kind=FailureKind.NO_CHOICE)
+        yield MotionFailure("choosing", self.cause, is_proved=self.is_proved, kind=FailureKind.NO_CHOICE)
 
 
 @dataclass(frozen=True)
@@ -291,12 +309,14 @@ class Sequence(BuiltInCandidate):
     candidates: tuple[Candidate, ...]
     object: str | None = None
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
-        return self._after(Refinement((), context.scene, context.q, ""), 0, arm, context, seed)
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        return self._after(ActionMotion((), context.scene, context.q, ""), 0, arm, context, seed)
 
     def _after(
-        self, done: Refinement, index: int, arm: ArmMotion, context: ActionContext, seed: int
-    ) -> Iterator[Refinement | MotionFailure]:
+        self, done: ActionMotion, index: int, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions for the candidates from ``index`` on, behind what is done."""
         if index == len(self.candidates):
             yield done
@@ -310,11 +330,11 @@ class Sequence(BuiltInCandidate):
                 yield from self._after(_joined(done, attempt), index + 1, arm, context, seed)
 
 
-def _joined(first: Refinement, second: Refinement) -> Refinement:
+def _joined(first: ActionMotion, second: ActionMotion) -> ActionMotion:
     if first.observations and second.segments:
         looked = first.observations[0].frame
         raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
-    return Refinement(
+    return ActionMotion(
         (*first.segments, *second.segments),
         second.scene,
         second.q,

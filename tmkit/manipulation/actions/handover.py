@@ -2,14 +2,14 @@
 
 The giving arm carries the object to an *exchange pose* that both arms reach. The taking arm moves behind its grasp,
 approaches straight along its tool's z axis and closes its hand; from then on the object belongs to it. The giving hand
-opens and leaves straight backwards. As in picking and placing, the straight pieces are computed first, from the contact
+opens and leaves straight backwards. As in picking and placing, the straight lines are computed first, from the contact
 outwards, and only then are paths searched to their ends.
 
 Both hands touch the object from the taker's approach to the giver's retreat, and at no other time; the rules of contact
 (:class:`tmkit.motion.CollisionRules`) say so to planner and checker alike.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotion`: what is yielded has passed, in every segment, the recheck that
-a plan's checker will repeat.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`: what is yielded has passed, in every segment, the
+recheck that a plan's checker will repeat.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
-from tmkit.manipulation.actions.primitives import NearPairs
-from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
-from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
-from tmkit.plans.values import Configuration, Reparenting, SegmentKind
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
+from tmkit.manipulation.actions.primitives import FramePairs
+from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
+from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
+from tmkit.plans.values import Attachment, Configuration, SegmentKind
 from tmkit.spatial import Pose
 
 _SPINS = 8  # turns of the giving tool about its axis that are tried
@@ -53,7 +53,9 @@ class Handover(BuiltInCandidate):
     grasp: Grasp
     exchange: Pose
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         del arm
         exchange = _Exchange(self, context.arm(self.giver), context.arm(self.taker), context, seed)
         return exchange.attempts()
@@ -105,15 +107,15 @@ class _Exchange:
     """One handover in the making."""
 
     def __init__(
-        self, candidate: Handover, giver: ArmMotion, taker: ArmMotion, context: ActionContext, seed: int
+        self, candidate: Handover, giver: ArmMotionPlanner, taker: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> None:
         self.candidate, self.giver, self.taker, self.seed = candidate, giver, taker, seed
         self.scene, self.q = context.scene, context.q
-        self.near: NearPairs = giver.pieces.near_pairs(self.scene, self.q)
-        self.carried = giver.pieces.phase(self.scene, self.near, touched=candidate.object)
-        self.before = taker.pieces.phase(self.scene, self.near, touched=candidate.object)
+        self.near: FramePairs = giver.primitives.near_pairs(self.scene, self.q)
+        self.carried = giver.primitives.phase(self.scene, self.near, contact_object=candidate.object)
+        self.before = taker.primitives.phase(self.scene, self.near, contact_object=candidate.object)
 
-    def attempts(self) -> Iterator[Refinement | MotionFailure]:
+    def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions and failures."""
         object, giver = self.candidate.object, self.giver
         if self.scene.parent(object) != giver.manipulator.tip:
@@ -122,46 +124,46 @@ class _Exchange:
             return
         root_from_tool = self.candidate.exchange @ self.scene.pose(giver.manipulator.tool, relative_to=object, q=self.q)
         what = "reaching the exchange"
-        for q in giver.pieces.contacts(self.carried, root_from_tool, q=self.q, seed=self.seed, what=what):
+        for q in giver.primitives.contacts(self.carried, root_from_tool, q=self.q, seed=self.seed, label=what):
             if isinstance(q, MotionFailure):
                 yield q
             else:
                 yield from self._taken_at(q)
 
-    def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
+    def _taken_at(self, q_exchange: Configuration) -> Iterator[ActionMotion | MotionFailure]:
         """Return motions for one configuration of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
         q_open = scene.configuration(taker.manipulator.opened(self.candidate.grasp.opening), base=q_exchange)
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
-        contacts = taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what)
+        contacts = taker.primitives.contacts(self.before, target, q=q_open, seed=self.seed, label=what)
         return motions_at(contacts, partial(self._exchange, q_exchange, q_open))
 
-    def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> Refinement:
+    def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> ActionMotion:
         giver, taker, scene, object = self.giver, self.taker, self.scene, self.candidate.object
         width = self.candidate.grasp.width
-        q_held = scene.configuration(taker.manipulator.gripper_values(width), base=q_take)
-        faults = grip_faults(scene, q_held, taker.manipulator, object=object)
+        q_held = scene.configuration(taker.manipulator.finger_values(width), base=q_take)
+        faults = grasp_contact_faults(scene, q_held, taker.manipulator, object=object)
         if faults:
-            raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+            raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         tip = taker.manipulator.tip
-        change = Reparenting(object, tip, scene.pose(object, relative_to=tip, q=q_held))
+        change = Attachment(object, tip, scene.pose(object, relative_to=tip, q=q_held))
         taken = change.applied(scene, q_held)
-        both = giver.pieces.phase(taken, self.near, touched=object)
-        away = taker.pieces.back(self.before, q_take, what="approach")
-        taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
+        both = giver.primitives.phase(taken, self.near, contact_object=object)
+        away = taker.primitives.tool_line(self.before, q_take, label="approach")
+        taker.primitives.require_free_fingers(self.before, q_take, q_held, label="grasp")
         q_let = giver.released(both, q_held, object)
-        back = giver.pieces.back(both, q_let, what="retreat")
-        transfer = giver.pieces.search(self.carried, self.q, q_exchange[None], seed=self.seed, what="transfer")
-        giver.require_hold(self.carried, transfer, object=object, what="transfer")
-        taker.require_hold(both, back, object=object, what="retreat")
-        free = taker.pieces.phase(scene, self.near)
-        taker.pieces.check_hand(free, q_exchange, q_open, what="opening the hand")
-        transit = taker.pieces.search(free, q_open, away[-1][None], seed=self.seed, what="transit")
-        giver.pieces.require_effort(self.carried, transfer, what="transfer")
-        giver.pieces.require_effort(both, back, what="retreat")
-        taker.pieces.require_effort(free, transit, away, what="transit")
+        back = giver.primitives.tool_line(both, q_let, label="retreat")
+        transfer = giver.primitives.plan_path(self.carried, self.q, q_exchange[None], seed=self.seed, label="transfer")
+        giver.require_payload(self.carried, transfer, object=object, label="transfer")
+        taker.require_payload(both, back, object=object, label="retreat")
+        free = taker.primitives.phase(scene, self.near)
+        taker.primitives.require_free_fingers(free, q_exchange, q_open, label="opening the hand")
+        transit = taker.primitives.plan_path(free, q_open, away[-1][None], seed=self.seed, label="transit")
+        giver.primitives.require_torque_limits(self.carried, transfer, label="transfer")
+        giver.primitives.require_torque_limits(both, back, label="retreat")
+        taker.primitives.require_torque_limits(free, transit, away, label="transit")
         segments = (
             giver.segment(SegmentKind.TRANSFER, transfer, q=self.q, held=object, phase=self.carried),
             taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),
@@ -171,4 +173,4 @@ class _Exchange:
             giver.segment(SegmentKind.RETREAT, back, q=q_let, held=object, phase=both),
         )
         point = scene.pose(object, relative_to=scene.root(object), q=q_exchange).translation
-        return Refinement(segments, taken, back[-1], f"at ({', '.join(f'{number:.3f}' for number in point)})")
+        return ActionMotion(segments, taken, back[-1], f"at ({', '.join(f'{number:.3f}' for number in point)})")

@@ -4,8 +4,8 @@ A camera that is fixed looks from where it is. One that an arm carries is brough
 looking down at it from one of a few distances and sides. Either way the step of the plan ends with an
 :class:`tmkit.plans.PlannedObservation`, and its scene is the one that follows when what is expected is measured.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a look that does not see its object is a failure, which says
-why.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a look that does not see its object is a failure, which
+says why.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
 from tmkit.spatial import Pose
@@ -44,10 +44,12 @@ class Look(BuiltInCandidate):
     camera: str
     arm: str | None = None
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         scene = context.scene
         if arm.manipulator.tip not in (self.camera, *scene.ancestors(self.camera)):
-            yield self._seen(Refinement((), scene, context.q, ""))
+            yield self._seen(ActionMotion((), scene, context.q, ""))
             return
         for root_from_camera in self._views(context):
             yield from self._from(root_from_camera, arm, context, seed)
@@ -67,13 +69,13 @@ class Look(BuiltInCandidate):
                     yield Pose(point) @ turn @ lean @ down @ Pose([0.0, 0.0, -distance])
 
     def _from(
-        self, root_from_camera: Pose, arm: ArmMotion, context: ActionContext, seed: int
-    ) -> Iterator[Refinement | MotionFailure]:
+        self, root_from_camera: Pose, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that bring the camera to a view, and look."""
-        scene, q, pieces = context.scene, context.q, arm.pieces
+        scene, q, primitives = context.scene, context.q, arm.primitives
         root_from_tool = root_from_camera @ scene.pose(arm.manipulator.tool, relative_to=self.camera, q=q)
-        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=pieces.rules.held(scene))
-        for found in pieces.contacts(phase, root_from_tool, q=q, seed=seed, what="reaching a view"):
+        phase = primitives.phase(scene, primitives.near_pairs(scene, q), contact_object=primitives.rules.held(scene))
+        for found in primitives.contacts(phase, root_from_tool, q=q, seed=seed, label="reaching a view"):
             if isinstance(found, MotionFailure):
                 yield found
                 continue
@@ -81,7 +83,7 @@ class Look(BuiltInCandidate):
             for attempt in arm.move(scene, q, joints=there, name=f"a view of {self.object}", seed=seed):
                 yield attempt if isinstance(attempt, MotionFailure) else self._seen(attempt)
 
-    def _seen(self, there: Refinement) -> Refinement | MotionFailure:
+    def _seen(self, there: ActionMotion) -> ActionMotion | MotionFailure:
         """Return what a look from where the arm is now leads to, or why the object is not seen."""
         fault = CameraModel.of(there.scene, self.camera).fault(there.scene, self.object, q=there.q)
         if fault is not None:

@@ -2,12 +2,12 @@
 
 To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and
 lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
-straight backwards. The straight pieces are computed from the contact outwards: inverse kinematics gives configurations
+straight backwards. The straight lines are computed from the contact outwards: inverse kinematics gives configurations
 at the contact, the lines lead from there to free space, and only then is a path searched to their end. So a grasp that
 cannot be left again costs no path search. To *move*, the arm goes to given joint values with the object in the hand.
 
-Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed,
-in every segment, the recheck that a plan's checker will repeat.
+Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`ActionMotion` has
+passed, in every segment, the recheck that a plan's checker will repeat.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.primitives import MotionBudget, MotionPieces, NearPairs, Phase
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
-from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
-from tmkit.manipulation.racks import RACK, way_off
+from tmkit.manipulation.actions.primitives import CollisionContext, FramePairs, MotionPrimitives, MotionSettings
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
+from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults, payload_fault
+from tmkit.manipulation.racks import RACK, removal_translations
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
 from tmkit.pddl import GroundAction
-from tmkit.plans.class_changes import ClassChange, FactChange
-from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.plans.class_changes import ClassEffect, FactEffect
+from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.observations import CovarianceRows, PlannedObservation
-from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
@@ -38,32 +38,32 @@ from tmkit.spatial.plain import read_only
 
 
 @dataclass(frozen=True)
-class HandMotion:
+class PickPlaceOptions:
     """How a hand comes to an object and leaves it; all lengths in metres.
 
     Attributes:
-        approach: straight way of the tool along its z axis to the grasp, and backwards from the released object; by
-            default that of the budget, 8 cm.
-        lift: height by which the object is lifted straight up, or from which it is lowered; by default 6 cm. From a
-            rack it goes the shortest way off, up or along a bar.
-        departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
-            reversed, before the lowering: out of a shelf and into it; 0 by default.
-        opening: distance of the open fingers before the grasp and after the release; by default that of the grasp, and
-            fully open, or where there is no room by a little.
-        share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default,
-            and a tenth where it is the arm that cannot follow it.
+        approach_distance: straight way of the tool along its z axis to the grasp, and backwards from the released
+            object; by default that of the budget, 8 cm.
+        lift_distance: height by which the object is lifted straight up, or from which it is lowered; by default 6 cm.
+            From a rack it goes the shortest way off, up or along a bar.
+        post_grasp_retreat: straight way of the tool backwards along its z axis with the object in the hand, after the
+            lift and, reversed, before the lowering: out of a shelf and into it; 0 by default.
+        gripper_opening: distance of the open fingers before the grasp and after the release; by default that of the
+            grasp, and fully open, or where there is no room by a little.
+        min_fraction: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by
+            default, and a tenth where it is the arm that cannot follow it.
         constraints: what frames keep while the object is in the hand.
     """
 
-    approach: float | None = None
-    lift: float | None = None
-    departure: float = 0.0
-    opening: float | None = None
-    share: float = 1.0
+    approach_distance: float | None = None
+    lift_distance: float | None = None
+    post_grasp_retreat: float = 0.0
+    gripper_opening: float | None = None
+    min_fraction: float = 1.0
     constraints: tuple[PathConstraint, ...] = ()
 
 
-_USUAL = HandMotion()
+_USUAL = PickPlaceOptions()
 _SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
 _OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
 _LEVEL = 0.75  # sine of the slope of the line between the fingers over a rack, at most
@@ -72,7 +72,7 @@ _ENDS = 3  # of one search to any, to which it is repeated where the rest of the
 
 
 @dataclass(frozen=True, eq=False)
-class Refinement:
+class ActionMotion:
     """An action made motion.
 
     Attributes:
@@ -88,7 +88,7 @@ class Refinement:
     scene: SceneGraph
     q: NDArray[np.float64]
     choice: str
-    changes: tuple[ClassChange | FactChange, ...] = ()
+    changes: tuple[ClassEffect | FactEffect, ...] = ()
     observations: tuple[PlannedObservation, ...] = ()
 
     def step(self, action: GroundAction) -> PlanStep:
@@ -99,13 +99,13 @@ class Refinement:
 
 
 def motions_at(
-    contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], Refinement]
-) -> Iterator[Refinement | MotionFailure]:
+    contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], ActionMotion]
+) -> Iterator[ActionMotion | MotionFailure]:
     """Yield the motion made through each configuration (n_joints,) at a contact, and failures in between."""
     for contact in contacts:
         try:
             yield contact if isinstance(contact, MotionFailure) else made(contact)
-        except PieceFailedError as failed:
+        except PrimitiveFailedError as failed:
             yield failed.failure
 
 
@@ -116,14 +116,14 @@ class _Way:
     What it returns gives the whole for a path (k, n_joints).
     """
 
-    phase: Phase
+    phase: CollisionContext
     start: Configuration
     end: Configuration
-    what: str
-    completed: Callable[[], Callable[[Configuration], Refinement]]
+    label: str
+    completed: Callable[[], Callable[[Configuration], ActionMotion]]
 
 
-class ArmMotion:
+class ArmMotionPlanner:
     """Works out picks, places and moves of one arm.
 
     Args:
@@ -138,13 +138,15 @@ class ArmMotion:
         self,
         manipulator: Manipulator,
         *,
-        budget: MotionBudget,
+        budget: MotionSettings,
         rules: CollisionRules | None = None,
-        clock: PhaseClock | None = None,
+        clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
     ) -> None:
         self.manipulator = manipulator
-        self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner)
+        self.primitives = MotionPrimitives(
+            manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner
+        )
 
     def pick(
         self,
@@ -154,9 +156,9 @@ class ArmMotion:
         object: str,
         grasp: Grasp,
         seed: int,
-        motion: HandMotion = _USUAL,
-        slip: CovarianceRows | None = None,
-    ) -> Iterator[Refinement | MotionFailure]:
+        motion: PickPlaceOptions = _USUAL,
+        grasp_covariance: CovarianceRows | None = None,
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that pick an object with one grasp, one for each way to reach it, and failures in between.
 
         Args:
@@ -166,17 +168,19 @@ class ArmMotion:
             grasp: how to hold it.
             seed: seed of all searches.
             motion: how the hand comes and leaves.
-            slip: the covariance that the closing hand adds; none by default.
+            grasp_covariance: the covariance that the closing hand adds; none by default.
         """
-        pieces = self.pieces
-        opening = grasp.opening if motion.opening is None else motion.opening
+        primitives = self.primitives
+        opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
         q_open = scene.configuration(self.manipulator.opened(opening), base=q)
-        near = pieces.near_pairs(scene, q)
-        before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
+        near = primitives.near_pairs(scene, q)
+        before = primitives.phase(scene, near, contact_object=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
-        contacts = pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp")
-        free = pieces.phase(scene, near)
-        at = partial(self._pick_at, before, free, near, q, q_open, object=object, grasp=grasp, slip=slip)
+        contacts = primitives.contacts(before, root_from_tool, q=q_open, seed=seed, label="reaching the grasp")
+        free = primitives.phase(scene, near)
+        at = partial(
+            self._pick_at, before, free, near, q, q_open, object=object, grasp=grasp, grasp_covariance=grasp_covariance
+        )
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def place(
@@ -188,9 +192,9 @@ class ArmMotion:
         support: str,
         pose: Pose,
         seed: int,
-        motion: HandMotion = _USUAL,
-        slip: CovarianceRows | None = None,
-    ) -> Iterator[Refinement | MotionFailure]:
+        motion: PickPlaceOptions = _USUAL,
+        grasp_covariance: CovarianceRows | None = None,
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place, and failures in between.
 
         Args:
@@ -201,20 +205,20 @@ class ArmMotion:
             pose: support_from_object, at rest.
             seed: seed of all searches.
             motion: how the hand comes and leaves.
-            slip: the covariance that the opening hand adds; none by default.
+            grasp_covariance: the covariance that the opening hand adds; none by default.
         """
-        arm, pieces = self.manipulator, self.pieces
-        change = Reparenting(object, support, pose, slip)
-        near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, change))
-        held = pieces.phase(scene, near, touched=object, support=support, constraints=motion.constraints)
+        arm, primitives = self.manipulator, self.primitives
+        change = Attachment(object, support, pose, grasp_covariance)
+        near = (*primitives.near_pairs(scene, q), *primitives.reduced_margin_pairs_at_rest(scene, q, change))
+        held = primitives.phase(scene, near, contact_object=object, support=support, constraints=motion.constraints)
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
         if RACK in scene.classes(support) and abs(root_from_tool.rotation[2, 1]) > _LEVEL:
-            what = f"one finger is above the other: '{support}' would press '{object}' on one of them"
-            yield MotionFailure("lowering", what, kind=FailureKind.GRIP)
+            cause = f"one finger is above the other: '{support}' would press '{object}' on one of them"
+            yield MotionFailure("lowering", cause, kind=FailureKind.GRIP)
             return
-        contacts = pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place")
-        carried = pieces.phase(scene, near, touched=object, constraints=motion.constraints)
+        contacts = primitives.contacts(held, root_from_tool, q=q, seed=seed, label="reaching the place")
+        carried = primitives.phase(scene, near, contact_object=object, constraints=motion.constraints)
         at = partial(self._place_at, held, carried, near, q, reparenting=change)
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
@@ -227,7 +231,7 @@ class ArmMotion:
         name: str,
         seed: int,
         constraints: tuple[PathConstraint, ...] = (),
-    ) -> Iterator[Refinement | MotionFailure]:
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
 
         Args:
@@ -244,60 +248,69 @@ class ArmMotion:
         for joint in joints:
             if joint not in self.manipulator.joints:
                 raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
-        pieces = self.pieces
-        held = pieces.rules.held(scene)
-        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held, constraints=constraints)
+        primitives = self.primitives
+        held = primitives.rules.held(scene)
+        phase = primitives.phase(scene, primitives.near_pairs(scene, q), contact_object=held, constraints=constraints)
         try:
-            path = pieces.search(
-                phase, q, scene.configuration(dict(joints), base=q)[None], seed=seed, what=f"to {name}"
+            path = primitives.plan_path(
+                phase, q, scene.configuration(dict(joints), base=q)[None], seed=seed, label=f"to {name}"
             )
-            pieces.require_effort(phase, path, what=f"to {name}")
+            primitives.require_torque_limits(phase, path, label=f"to {name}")
             if held is not None:
-                self.require_hold(phase, path, object=held, what=f"to {name}")
-        except PieceFailedError as failed:
+                self.require_payload(phase, path, object=held, label=f"to {name}")
+        except PrimitiveFailedError as failed:
             yield failed.failure
             return
         kind = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER
         segment = self.segment(kind, path, q=q, held=held, phase=phase)
-        yield Refinement((segment,), scene, path[-1], f"to {name}")
+        yield ActionMotion((segment,), scene, path[-1], f"to {name}")
 
     def _pick_at(
         self,
-        before: Phase,
-        free: Phase,
-        near: NearPairs,
+        before: CollisionContext,
+        free: CollisionContext,
+        near: FramePairs,
         q_before: Configuration,
         q: Configuration,
         q_grasp: Configuration,
-        motion: HandMotion,
+        motion: PickPlaceOptions,
         *,
         object: str,
         grasp: Grasp,
-        slip: CovarianceRows | None,
+        grasp_covariance: CovarianceRows | None,
     ) -> _Way:
-        arm, pieces, scene = self.manipulator, self.pieces, before.scene
-        away = pieces.back(
-            before, q_grasp, what="approach", length=motion.approach, share=motion.share, is_checked=False
+        arm, primitives, scene = self.manipulator, self.primitives, before.scene
+        away = primitives.tool_line(
+            before,
+            q_grasp,
+            label="approach",
+            length=motion.approach_distance,
+            min_fraction=motion.min_fraction,
+            fine_check=False,
         )
 
-        def completed() -> Callable[[Configuration], Refinement]:
-            q_held = scene.configuration(arm.gripper_values(grasp.width), base=q_grasp)
-            with pieces.clock.phase(PlanningPhase.COLLISION):
-                faults = grip_faults(scene, q_held, arm, object=object)
+        def completed() -> Callable[[Configuration], ActionMotion]:
+            q_held = scene.configuration(arm.finger_values(grasp.width), base=q_grasp)
+            with primitives.clock.phase(PlanningStage.COLLISION):
+                faults = grasp_contact_faults(scene, q_held, arm, object=object)
             if faults:
-                raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-            change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
+                raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+            change = Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), grasp_covariance)
             held_scene = change.applied(scene, q_held)
             support = scene.parent(object)
-            held = pieces.phase(held_scene, near, touched=object, support=support, constraints=motion.constraints)
-            pieces.check_hand(before, q_grasp, q_held, what="grasp")
-            lift, out = self._off(motion, scene, q_held, Reparenting(object, str(support), scene.local_pose(object)))
-            lifted = pieces.shift(held, q_held, lift, what="lift", share=motion.share, is_checked=False)
-            self.require_hold(held, lifted, object=object, what="lift")
-            departing = self._departure(held_scene, near, lifted[-1], object, motion, out, what="leaving")
-            pieces.check_hand(free, q_before, q, what="opening the hand")
-            pieces.require_checked(before, away, what="approach")
-            pieces.require_checked(held, lifted, what="lift")
+            held = primitives.phase(
+                held_scene, near, contact_object=object, support=support, constraints=motion.constraints
+            )
+            primitives.require_free_fingers(before, q_grasp, q_held, label="grasp")
+            lift, out = self._off(motion, scene, q_held, Attachment(object, str(support), scene.local_pose(object)))
+            lifted = primitives.translation(
+                held, q_held, lift, label="lift", min_fraction=motion.min_fraction, fine_check=False
+            )
+            self.require_payload(held, lifted, object=object, label="lift")
+            departing = self._departure(held_scene, near, lifted[-1], object, motion, out, label="leaving")
+            primitives.require_free_fingers(free, q_before, q, label="opening the hand")
+            primitives.require_valid_line(before, away, label="approach")
+            primitives.require_valid_line(held, lifted, label="lift")
             segments = [
                 self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
                 self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=object, phase=before, change=change),
@@ -305,15 +318,15 @@ class ArmMotion:
             ]
             if departing is not None:
                 phase, leaving = departing
-                pieces.require_checked(phase, leaving, what="leaving")
+                primitives.require_valid_line(phase, leaving, label="leaving")
                 segments.append(self.segment(SegmentKind.TRANSFER, leaving, q=q_held, held=object, phase=phase))
             end = lifted if departing is None else departing[1]
 
-            def finished(transit: Configuration) -> Refinement:
-                pieces.require_effort(free, transit, away, what="transit")
-                pieces.require_effort(held, end, what="lift")
+            def finished(transit: Configuration) -> ActionMotion:
+                primitives.require_torque_limits(free, transit, away, label="transit")
+                primitives.require_torque_limits(held, end, label="lift")
                 way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
-                return Refinement((way, *segments), held_scene, end[-1], f"grasp {grasp.name}")
+                return ActionMotion((way, *segments), held_scene, end[-1], f"grasp {grasp.name}")
 
             return finished
 
@@ -321,35 +334,42 @@ class ArmMotion:
 
     def _place_at(
         self,
-        held: Phase,
-        carried: Phase,
-        near: NearPairs,
+        held: CollisionContext,
+        carried: CollisionContext,
+        near: FramePairs,
         q: Configuration,
         q_place: Configuration,
-        motion: HandMotion,
+        motion: PickPlaceOptions,
         *,
-        reparenting: Reparenting,
+        reparenting: Attachment,
     ) -> _Way:
-        pieces, object = self.pieces, reparenting.frame
+        primitives, object = self.primitives, reparenting.frame
         lift, out = self._off(motion, held.scene, q_place, reparenting)
-        raised = pieces.shift(held, q_place, lift, what="lowering", share=motion.share, is_checked=False)
-        entering = self._departure(held.scene, near, raised[-1], object, motion, out, what="entering")
+        raised = primitives.translation(
+            held, q_place, lift, label="lowering", min_fraction=motion.min_fraction, fine_check=False
+        )
+        entering = self._departure(held.scene, near, raised[-1], object, motion, out, label="entering")
 
-        def completed() -> Callable[[Configuration], Refinement]:
-            is_rack = motion.opening is None and RACK in held.scene.classes(reparenting.parent)
-            q_open = self.released(held, q_place, object, motion.opening, by=_AJAR if is_rack else None)
+        def completed() -> Callable[[Configuration], ActionMotion]:
+            is_rack = motion.gripper_opening is None and RACK in held.scene.classes(reparenting.parent)
+            q_open = self.released(held, q_place, object, motion.gripper_opening, by=_AJAR if is_rack else None)
             released_scene = reparenting.applied(held.scene, q_open)
-            released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
-            self.require_hold(held, raised, object=object, what="lowering")
-            away = pieces.back(
-                released, q_open, what="retreat", length=motion.approach, share=motion.share, is_checked=False
+            released = primitives.phase(released_scene, near, contact_object=object, support=reparenting.parent)
+            self.require_payload(held, raised, object=object, label="lowering")
+            away = primitives.tool_line(
+                released,
+                q_open,
+                label="retreat",
+                length=motion.approach_distance,
+                min_fraction=motion.min_fraction,
+                fine_check=False,
             )
-            pieces.require_checked(held, raised, what="lowering")
-            pieces.require_checked(released, away, what="retreat")
+            primitives.require_valid_line(held, raised, label="lowering")
+            primitives.require_valid_line(released, away, label="retreat")
             segments = []
             if entering is not None:
                 phase, path = entering
-                pieces.require_checked(phase, path, what="entering")
+                primitives.require_valid_line(phase, path, label="entering")
                 segments.append(self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase))
             segments += [
                 self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
@@ -358,12 +378,12 @@ class ArmMotion:
             ]
             place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
 
-            def finished(transfer: Configuration) -> Refinement:
-                pieces.require_effort(carried, transfer, raised, what="transfer")
-                pieces.require_effort(released, away, what="retreat")
-                self.require_hold(carried, transfer, object=object, what="transfer")
+            def finished(transfer: Configuration) -> ActionMotion:
+                primitives.require_torque_limits(carried, transfer, raised, label="transfer")
+                primitives.require_torque_limits(released, away, label="retreat")
+                self.require_payload(carried, transfer, object=object, label="transfer")
                 way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
-                return Refinement((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+                return ActionMotion((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
 
             return finished
 
@@ -372,11 +392,11 @@ class ArmMotion:
     def _along_ways(
         self,
         contacts: Iterator[Configuration | MotionFailure],
-        way_to: Callable[[Configuration, HandMotion], _Way],
-        motion: HandMotion,
+        way_to: Callable[[Configuration, PickPlaceOptions], _Way],
+        motion: PickPlaceOptions,
         *,
         seed: int,
-    ) -> Iterator[Refinement | MotionFailure]:
+    ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
 
         Where the arm cannot follow a straight way to its end, a part of it will do, once all else was tried.
@@ -384,11 +404,11 @@ class ArmMotion:
         ways: list[_Way] = []
         shorter: list[Configuration] = []
         failures: list[MotionFailure] = []  # of one search to any, which needs only one of its ends
-        is_joint = self.pieces.budget.is_joint
+        is_multi_goal = self.primitives.budget.is_multi_goal
 
-        def attempts() -> Iterator[tuple[Configuration | MotionFailure, HandMotion]]:
+        def attempts() -> Iterator[tuple[Configuration | MotionFailure, PickPlaceOptions]]:
             yield from ((contact, motion) for contact in contacts)
-            yield from ((contact, replace(motion, share=_SHORT)) for contact in shorter)
+            yield from ((contact, replace(motion, min_fraction=_SHORT)) for contact in shorter)
 
         for contact, how in attempts():
             if isinstance(contact, MotionFailure):
@@ -396,39 +416,47 @@ class ArmMotion:
                 continue
             try:
                 way = way_to(contact, how)
-                if is_joint:
+                if is_multi_goal:
                     ways.append(way)
                     continue
                 finished = way.completed()
-            except PieceFailedError as failed:
-                if how.share == 1.0 and failed.failure.kind in _OF_LINES:
+            except PrimitiveFailedError as failed:
+                if how.min_fraction == 1.0 and failed.failure.kind in _OF_LINES:
                     shorter.append(contact)
-                elif is_joint:
+                elif is_multi_goal:
                     failures.append(failed.failure)
                 else:
                     yield failed.failure
                 continue
             try:
-                yield finished(self.pieces.search(way.phase, way.start, way.end[None], seed=seed, what=way.what))
-            except PieceFailedError as failed:
+                yield finished(
+                    self.primitives.plan_path(way.phase, way.start, way.end[None], seed=seed, label=way.label)
+                )
+            except PrimitiveFailedError as failed:
                 yield failed.failure
         for _ in range(min(len(ways), _ENDS)):
             first, ends = ways[0], np.array([way.end for way in ways])
             try:
-                path = self.pieces.search(first.phase, first.start, ends, seed=seed, what=first.what)
+                path = self.primitives.plan_path(first.phase, first.start, ends, seed=seed, label=first.label)
                 way = ways.pop(int(np.argmin(np.max(np.abs(ends - path[-1]), axis=1))))
-            except PieceFailedError as failed:
+            except PrimitiveFailedError as failed:
                 yield failed.failure
                 return
             try:
                 yield way.completed()(path)
                 return
-            except PieceFailedError as failed:
+            except PrimitiveFailedError as failed:
                 failures.append(failed.failure)
         yield from failures
 
     def released(
-        self, held: Phase, q: Configuration, object: str, opening: float | None = None, *, by: float | None = None
+        self,
+        held: CollisionContext,
+        q: Configuration,
+        object: str,
+        opening: float | None = None,
+        *,
+        by: float | None = None,
     ) -> Configuration:
         """Return a configuration with the fingers apart; by a little only where the object has no room for more.
 
@@ -440,70 +468,81 @@ class ArmMotion:
             by: metres by which they open at most.
 
         Raises:
-            PieceFailedError: the opening fingers collide.
+            PrimitiveFailedError: the opening fingers collide.
         """
         arm, values = self.manipulator, self.manipulator.opened(opening)
         if by is not None:
             share = by / max(by, arm.width_open - arm.width_closed)
-            for joint, value in self.pieces.gripper_of(q, held.scene).items():
+            for joint, value in self.primitives.finger_values_of(q, held.scene).items():
                 low, high = sorted((value, arm.gripper_open[joint]))
                 step = share * (arm.gripper_open[joint] - arm.gripper_closed[joint])
                 values[joint] = min(max(value + step, low), high)
         q_open = held.scene.configuration(values, base=q)
         try:
-            self.pieces.check_hand(held, q, q_open, what="release")
-        except PieceFailedError as failed:
+            self.primitives.require_free_fingers(held, q, q_open, label="release")
+        except PrimitiveFailedError as failed:
             if by is not None or not any(object in pair for pair in failed.failure.pairs):
                 raise
             return self.released(held, q, object, by=_LITTLE)
         return q_open
 
     def _off(
-        self, motion: HandMotion, scene: SceneGraph, q: Configuration, rest: Reparenting
+        self, motion: PickPlaceOptions, scene: SceneGraph, q: Configuration, rest: Attachment
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return by what (3,) an object is lifted from where it rests, and shifted then from a rack, in the root."""
         if RACK in scene.classes(rest.parent):
             ignored = moved_frames(scene, self.manipulator)
-            return way_off(scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored)
-        return np.array([0.0, 0.0, self.pieces.budget.lift if motion.lift is None else motion.lift]), None
+            return removal_translations(scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored)
+        return np.array(
+            [0.0, 0.0, self.primitives.budget.lift_distance if motion.lift_distance is None else motion.lift_distance]
+        ), None
 
     def _departure(
         self,
         scene: SceneGraph,
-        near: NearPairs,
+        near: FramePairs,
         q: Configuration,
         object: str,
-        motion: HandMotion,
+        motion: PickPlaceOptions,
         out: NDArray[np.float64] | None,
         *,
-        what: str,
-    ) -> tuple[Phase, Configuration] | None:
+        label: str,
+    ) -> tuple[CollisionContext, Configuration] | None:
         """Return the straight path backwards, or ``out`` (3,), with an object, with the phase in which it is free."""
-        if motion.departure <= 0.0 and out is None:
+        if motion.post_grasp_retreat <= 0.0 and out is None:
             return None
-        phase = self.pieces.phase(scene, near, touched=object, constraints=motion.constraints)
+        phase = self.primitives.phase(scene, near, contact_object=object, constraints=motion.constraints)
         if out is not None:
-            path = self.pieces.shift(phase, q, out, what=what, share=motion.share, is_checked=False)
+            path = self.primitives.translation(
+                phase, q, out, label=label, min_fraction=motion.min_fraction, fine_check=False
+            )
         else:
-            path = self.pieces.back(phase, q, what=what, length=motion.departure, share=motion.share, is_checked=False)
-        self.require_hold(phase, path, object=object, what=what)
+            path = self.primitives.tool_line(
+                phase,
+                q,
+                label=label,
+                length=motion.post_grasp_retreat,
+                min_fraction=motion.min_fraction,
+                fine_check=False,
+            )
+        self.require_payload(phase, path, object=object, label=label)
         return (phase, path) if len(path) > 1 else None
 
-    def require_hold(self, phase: Phase, path: Configuration, *, object: str, what: str) -> None:
+    def require_payload(self, phase: CollisionContext, path: Configuration, *, object: str, label: str) -> None:
         """Check that the gripper bears the weight of an object along a path.
 
         Args:
             phase: scene and collision rules of the path.
             path: (k, n_joints) configurations.
             object: the held object.
-            what: name of the motion, for the failure.
+            label: name of the motion, for the failure.
 
         Raises:
-            PieceFailedError: the object is too heavy to be held like that.
+            PrimitiveFailedError: the object is too heavy to be held like that.
         """
-        fault = hold_fault(phase.scene, path, self.manipulator, object=object)
+        fault = payload_fault(phase.scene, path, self.manipulator, object=object)
         if fault is not None:
-            raise PieceFailedError(what, fault, kind=FailureKind.GRIP, q=path[0])
+            raise PrimitiveFailedError(label, fault, kind=FailureKind.GRIP, q=path[0])
 
     def segment(
         self,
@@ -512,8 +551,8 @@ class ArmMotion:
         *,
         q: Configuration,
         held: str | None,
-        phase: Phase,
-        change: Reparenting | None = None,
+        phase: CollisionContext,
+        change: Attachment | None = None,
         mechanism: str | None = None,
     ) -> Segment:
         """Return a segment of this arm.
@@ -530,22 +569,24 @@ class ArmMotion:
         arm, names = self.manipulator, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
         own_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
-        gripper = self.pieces.gripper_of(q, phase.scene)
-        return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change, phase.constraints)
+        gripper = self.primitives.finger_values_of(q, phase.scene)
+        return Segment(
+            kind, arm.name, joints, own_path, gripper, held, phase.allowed_contacts, change, phase.constraints
+        )
 
 
-def arm_motions(
+def arm_motion_planners(
     manipulators: Sequence[Manipulator],
     *,
-    budget: MotionBudget,
+    budget: MotionSettings,
     rules: CollisionRules | None = None,
-    clock: PhaseClock | None = None,
+    clock: StageClock | None = None,
     motion_planner: MotionPlanner | None = None,
-) -> dict[str, ArmMotion]:
+) -> dict[str, ArmMotionPlanner]:
     """Return the motions of several arms, by name and in their order; by default with rules for any start."""
     rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
     return {
-        arm.name: ArmMotion(
+        arm.name: ArmMotionPlanner(
             arm, budget=budget, rules=rules.acting(arm.name), clock=clock, motion_planner=motion_planner
         )
         for arm in manipulators

@@ -5,7 +5,8 @@ the top. The arm brings the *lip*, one point of the rim, above the middle of the
 vessel upright. Then the vessel turns about the lip, which keeps the vertical line through that middle and goes down on
 it as far as the vessel's bottom goes up, and turns back. What is poured is a change of classes: nothing flows.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a path passes :func:`pour_faults`, as the checker calls it.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a path passes :func:`pour_faults`, as the checker calls
+it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from tmkit._support.elementary import atan2, cos, norms, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
-from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, Phase
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CollisionContext
 from tmkit.motion import InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of
-from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
+from tmkit.plans.class_changes import ClassEffect, with_class_changes
+from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Configuration, SegmentKind
 from tmkit.spatial import Pose
 
@@ -68,33 +69,35 @@ class Pour(BuiltInCandidate):
     contents: str = "filled"
     arm: str | None = None
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
-        scene, q, pieces = context.scene, context.q, arm.pieces
-        if pieces.rules.held(scene) != self.object:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        scene, q, primitives = context.scene, context.q, arm.primitives
+        if primitives.rules.held(scene) != self.object:
             cause = f"'{self.object}' is not in the hand of '{arm.manipulator.name}'"
             yield MotionFailure("pouring", cause, kind=FailureKind.NO_CHOICE)
             return
-        carried = pieces.phase(scene, pieces.near_pairs(scene, q), touched=self.object)
+        carried = primitives.phase(scene, primitives.near_pairs(scene, q), contact_object=self.object)
         poses = [pose @ scene.pose(arm.manipulator.tool, relative_to=self.object, q=q) for pose in self.poses(scene, q)]
         changes = tuple(
-            ClassChange(frame, **{word: (self.contents,)})
+            ClassEffect(frame, **{word: (self.contents,)})
             for frame, word, has in ((self.object, "removed", True), (self.into, "added", False))
             if (self.contents in scene.classes(frame)) is has
         )
         after = with_class_changes(scene, changes)
 
-        def poured_from(start: Configuration) -> Refinement:
+        def poured_from(start: Configuration) -> ActionMotion:
             tilting = replace(carried, constraints=(self._line(scene, q),))
             path = self._tilted(arm, tilting, start, poses)
-            way = pieces.search(carried, q, start[None], seed=seed, what="transfer")
-            arm.require_hold(carried, way, object=self.object, what="transfer")
-            pieces.require_effort(carried, way, path, what="pouring")
+            way = primitives.plan_path(carried, q, start[None], seed=seed, label="transfer")
+            arm.require_payload(carried, way, object=self.object, label="transfer")
+            primitives.require_torque_limits(carried, way, path, label="pouring")
             transfer = arm.segment(SegmentKind.TRANSFER, way, q=q, held=self.object, phase=carried)
             pour = arm.segment(SegmentKind.POUR, path, q=q, held=self.object, phase=tilting)
             segments = (transfer, replace(pour, into=self.into))
-            return Refinement(segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes)
+            return ActionMotion(segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes)
 
-        contacts = pieces.contacts(carried, poses[0], q=q, seed=seed, what="reaching the container")
+        contacts = primitives.contacts(carried, poses[0], q=q, seed=seed, label="reaching the container")
         yield from motions_at(contacts, poured_from)
 
     def poses(self, scene: SceneGraph, q: Configuration) -> list[Pose]:
@@ -122,7 +125,9 @@ class Pour(BuiltInCandidate):
         lip, point = _lip(scene, self.object, self.lip).tolist(), _above(scene, q, self.into).tolist()
         return PathConstraint("line", self.object, tolerance=self.tolerance, offset=tuple(lip), point=tuple(point))
 
-    def _tilted(self, arm: ArmMotion, phase: Phase, start: Configuration, poses: list[Pose]) -> Configuration:
+    def _tilted(
+        self, arm: ArmMotionPlanner, phase: CollisionContext, start: Configuration, poses: list[Pose]
+    ) -> Configuration:
         """Return the path (k, n_joints) along which the vessel tilts and comes back."""
         rows, manipulator = [start], arm.manipulator
         for pose in poses[1:]:
@@ -132,13 +137,13 @@ class Pour(BuiltInCandidate):
             reached = found.status is InverseKinematicsStatus.SOLVED
             if not reached or np.max(np.abs(found.q - rows[-1])) > _LARGEST_JUMP:
                 cause = "the arm cannot tilt the vessel so far"
-                raise PieceFailedError("pouring", cause, kind=FailureKind.STRAIGHT_LINE, q=rows[-1])
+                raise PrimitiveFailedError("pouring", cause, kind=FailureKind.STRAIGHT_LINE, q=rows[-1])
             rows.append(np.array(found.q))
         path: Configuration = np.array([*rows, *rows[-2::-1]])
-        arm.pieces.require_free(phase, path, what="pouring")
-        arm.require_hold(phase, path, object=self.object, what="pouring")
+        arm.primitives.require_valid_path(phase, path, label="pouring")
+        arm.require_payload(phase, path, object=self.object, label="pouring")
         if faults := pour_faults(phase.scene, path, object=self.object, into=self.into):
-            raise PieceFailedError("pouring", faults[0], kind=FailureKind.OTHER, q=path[0])
+            raise PrimitiveFailedError("pouring", faults[0], kind=FailureKind.OTHER, q=path[0])
         return path
 
 

@@ -1,8 +1,8 @@
 """The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
 
-Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, its collision worlds with
-and without the planning margin, and what frames keep along paths. A piece either gives a path or raises
-:class:`PieceFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into a value again: it
+Each piece works in a :class:`CollisionContext`: one version of the scene with what may touch meanwhile, its collision
+worlds with and without the planning margin, and what frames keep along paths. A piece either gives a path or raises
+:class:`PrimitiveFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into a value again: it
 never leaves the planner.
 
 Invariants: a path that a piece gives is proved free, or has passed the recheck at the resolution of the checker.
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import StraightLineStatus
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock, timed
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
@@ -35,19 +35,19 @@ from tmkit.motion import (
     recheck_path,
     straight_line,
 )
-from tmkit.motion.collision_rules import PLANNING_MARGIN, Exemption
-from tmkit.motion.dynamics import PLANNING_STEP, effort_fault, effort_faults
+from tmkit.motion.collision_rules import PLANNING_MARGIN, AllowedContact
+from tmkit.motion.dynamics import PLANNING_STEP, effort_faults, torque_fault
 from tmkit.motion.motion_planner import PathCheck, search_verified
 from tmkit.motion.path_constraints import carrying_constraints, interpolated
 from tmkit.motion.reach_bound import reach_excess
-from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
-from tmkit.plans.values import Configuration, Reparenting
+from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
+from tmkit.plans.values import Attachment, Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-NearPairs = tuple[tuple[str, str], ...]
+FramePairs = tuple[tuple[str, str], ...]
 """Pairs of frames that need not keep the planning margin during an action."""
 
 PLANNING_RESOLUTION = 0.01
@@ -71,21 +71,21 @@ _AT_START = (PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS, Path
 
 
 @dataclass(frozen=True, eq=False)
-class Phase:
+class CollisionContext:
     """A version of the scene with what may touch meanwhile.
 
     Attributes:
-        exemptions: pairs that may be nearer than the margin.
+        allowed_contacts: pairs that may be nearer than the margin.
         world: collision world with the planning margin.
         check_world: the same without margin.
         near: pairs that need not keep the margin.
     """
 
     scene: SceneGraph
-    exemptions: tuple[Exemption, ...]
+    allowed_contacts: tuple[AllowedContact, ...]
     world: CollisionWorld
     check_world: CollisionWorld
-    near: NearPairs = ()
+    near: FramePairs = ()
     constraints: tuple[PathConstraint, ...] = ()
 
     def check(self, tool: str) -> PathCheck:
@@ -98,58 +98,58 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class MotionBudget:
+class MotionSettings:
     """The effort and the usual lengths of the motions of one action.
 
     Attributes:
         inverse_kinematics_solutions: distinct configurations to look for at a contact.
         path_iterations: iterations of one path search.
-        approach: metres of the straight approach and retreat.
-        lift: metres of the straight lift and lowering.
-        is_joint: whether one path is searched to any of the configurations at a contact, rather than one to each; it
-            then keeps the wide margin only where that is found as soon.
+        approach_distance: metres of the straight approach and retreat.
+        lift_distance: metres of the straight lift and lowering.
+        is_multi_goal: whether one path is searched to any of the configurations at a contact, rather than one to each;
+            it then keeps the wide margin only where that is found as soon.
         corridors: paths (k, n) of the arm's joints that led into narrow places, from inside to outside; they are tried
             where no path is found.
     """
 
     inverse_kinematics_solutions: int = 4
     path_iterations: int = 2000
-    approach: float = 0.08
-    lift: float = 0.06
-    is_joint: bool = False
+    approach_distance: float = 0.08
+    lift_distance: float = 0.06
+    is_multi_goal: bool = False
     corridors: Sequence[Configuration] = ()
 
 
-class MotionPieces:
+class MotionPrimitives:
     """Finds the pieces of one arm's motions; by default with the rules that hold wherever a plan starts."""
 
     def __init__(
         self,
         manipulator: Manipulator,
         *,
-        budget: MotionBudget,
+        budget: MotionSettings,
         rules: CollisionRules | None = None,
-        clock: PhaseClock | None = None,
+        clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
     ) -> None:
         self.manipulator = manipulator
         self.motion_planner: MotionPlanner = RrtConnect() if motion_planner is None else motion_planner
-        self.clock = clock if clock is not None else PhaseClock()
+        self.clock = clock if clock is not None else StageClock()
         self.budget = budget
         self.rules = rules if rules is not None else CollisionRules(manipulator)
         self._world: CollisionWorld | None = None  # the last ones, from which those of the next versions are moved
         self._check_world: CollisionWorld | None = None
 
-    @timed(PlanningPhase.COLLISION)
-    def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
+    @timed(PlanningStage.COLLISION)
+    def near_pairs(self, scene: SceneGraph, q: Configuration) -> FramePairs:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
 
         Without it two blocks that stand side by side would keep the arm from doing anything.
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
-    @timed(PlanningPhase.COLLISION)
-    def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
+    @timed(PlanningStage.COLLISION)
+    def reduced_margin_pairs_at_rest(self, scene: SceneGraph, q: Configuration, change: Attachment) -> FramePairs:
         """Return the pairs of an object and the static world that are nearer than the margin where it is to be put.
 
         Without it nothing could be put where two tables of one height overlap.
@@ -162,38 +162,38 @@ class MotionPieces:
             if change.frame in (a, b) and (b if a == change.frame else a) not in kept
         )
 
-    @timed(PlanningPhase.COLLISION)
+    @timed(PlanningStage.COLLISION)
     def phase(
         self,
         scene: SceneGraph,
-        near: NearPairs,
+        near: FramePairs,
         *,
-        touched: str | None = None,
+        contact_object: str | None = None,
         support: str | None = None,
         constraints: Iterable[PathConstraint] = (),
-    ) -> Phase:
+    ) -> CollisionContext:
         """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
 
         Args:
             near: pairs that are exempt from the planning margin.
-            touched: object that the gripper may touch.
+            contact_object: object that the gripper may touch.
             support: frame that this object may touch.
             constraints: what frames keep along paths, besides
-            :func:`tmkit.motion.path_constraints.carrying_constraints`.
+                :func:`tmkit.motion.path_constraints.carrying_constraints`.
         """
-        exemptions = self.rules.exemptions(scene, touched=touched, support=support)
-        world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)
-        check_world = self.rules.check_world(scene, exemptions, source=self._check_world)
+        allowed_contacts = self.rules.allowed_contacts(scene, contact_object=contact_object, support=support)
+        world = self.rules.world(scene, allowed_contacts, margin=PLANNING_MARGIN, near=near, source=self._world)
+        check_world = self.rules.check_world(scene, allowed_contacts, source=self._check_world)
         self._world, self._check_world = world, check_world
         kept = dict.fromkeys((*carrying_constraints(scene, self.rules.held(scene)), *constraints))
-        return Phase(scene, exemptions, world, check_world, near, tuple(kept))
+        return CollisionContext(scene, allowed_contacts, world, check_world, near, tuple(kept))
 
     def contacts(
-        self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
+        self, phase: CollisionContext, root_from_tool: Pose, *, q: Configuration, seed: int, label: str
     ) -> Iterator[Configuration | MotionFailure]:
         """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure."""
         arm = self.manipulator
-        with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+        with self.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
                 phase.scene,
                 arm.tool,
@@ -205,27 +205,27 @@ class MotionPieces:
                 seed=seed,
             )
         if found.status is InverseKinematicsStatus.SOLVED:
-            with self.clock.phase(PlanningPhase.COLLISION):
+            with self.clock.phase(PlanningStage.COLLISION):
                 faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
             yield from (q for q, fault in zip(found.configurations, faults, strict=True) if fault is None)
             if None not in faults:
-                yield MotionFailure(what, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0])
+                yield MotionFailure(label, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0])
         elif found.blocking_pairs:
             pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
             cause = f"every configuration found collides, mostly {_named(pairs[0])}"
             nearest = self._nearest(phase, root_from_tool, q, seed)
-            yield MotionFailure(what, cause, pairs, kind=FailureKind.COLLISION, q=nearest)
+            yield MotionFailure(label, cause, pairs, kind=FailureKind.COLLISION, q=nearest)
         elif found.status is InverseKinematicsStatus.OUT_OF_REACH:
             cause, nearest = "the pose is out of the arm's reach", self._nearest(phase, root_from_tool, q, seed)
             excess = reach_excess(phase.scene, arm, root_from_tool=root_from_tool, q=q)
-            yield MotionFailure(what, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest)
+            yield MotionFailure(label, cause, kind=FailureKind.OUT_OF_REACH, excess=excess, q=nearest)
         else:
             cause = "no configuration of the arm was found for the pose"
             nearest = self._nearest(phase, root_from_tool, q, seed)
-            yield MotionFailure(what, cause, kind=FailureKind.NO_CONFIGURATION, q=nearest)
+            yield MotionFailure(label, cause, kind=FailureKind.NO_CONFIGURATION, q=nearest)
 
-    @timed(PlanningPhase.INVERSE_KINEMATICS)
-    def _nearest(self, phase: Phase, root_from_tool: Pose, q: Configuration, seed: int) -> Configuration:
+    @timed(PlanningStage.INVERSE_KINEMATICS)
+    def _nearest(self, phase: CollisionContext, root_from_tool: Pose, q: Configuration, seed: int) -> Configuration:
         """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
         arm = self.manipulator
         found = inverse_kinematics(
@@ -233,59 +233,59 @@ class MotionPieces:
         )
         return found.q
 
-    def back(
+    def tool_line(
         self,
-        phase: Phase,
+        phase: CollisionContext,
         start: Configuration,
         *,
-        what: str,
+        label: str,
         length: float | None = None,
-        share: float = 1.0,
-        is_checked: bool = True,
+        min_fraction: float = 1.0,
+        fine_check: bool = True,
     ) -> Configuration:
         """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
 
         Args:
             length: metres; those of the budget's approach by default.
-            share: share of the length that will do where the rest is not free.
-            is_checked: whether it has passed :meth:`require_checked`.
+            min_fraction: share of the length that will do where the rest is not free.
+            fine_check: whether it has passed :meth:`require_valid_line`.
         """
         root_from_tool = self._tool(phase, start)
-        way = self.budget.approach if length is None else length
-        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), what, share, is_checked)
+        way = self.budget.approach_distance if length is None else length
+        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), label, min_fraction, fine_check)
 
-    def shift(
+    def translation(
         self,
-        phase: Phase,
+        phase: CollisionContext,
         start: Configuration,
         by: ArrayLike,
         *,
-        what: str,
-        share: float = 1.0,
-        is_checked: bool = True,
+        label: str,
+        min_fraction: float = 1.0,
+        fine_check: bool = True,
     ) -> Configuration:
         """Return the straight path (k, n_joints) by which the tool moves without turning.
 
         Args:
             by: (3,) metres in the axes of the root.
-            share: share of the way that will do where the rest is not free.
-            is_checked: whether it has passed :meth:`require_checked`.
+            min_fraction: share of the way that will do where the rest is not free.
+            fine_check: whether it has passed :meth:`require_valid_line`.
         """
         root_from_tool = self._tool(phase, start)
         target = Pose(root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw)
-        return self._line(phase, start, target, what, share, is_checked)
+        return self._line(phase, start, target, label, min_fraction, fine_check)
 
-    def search(
-        self, phase: Phase, start: Configuration, goals: Configuration, *, seed: int, what: str
+    def plan_path(
+        self, phase: CollisionContext, start: Configuration, goals: Configuration, *, seed: int, label: str
     ) -> Configuration:
         """Return a collision-free path (k, n_joints) to one of some goals, with a larger clearance if found quickly.
 
         Args:
             goals: (m, n_joints) configurations; the gripper stays as at the start.
         """
-        hand = self.gripper_of(start, phase.scene)
+        hand = self.finger_values_of(start, phase.scene)
         goals = np.array([phase.scene.configuration(hand, base=goal) for goal in goals])
-        if self.budget.is_joint:
+        if self.budget.is_multi_goal:
             found = self._path(phase, phase.world, start, goals, seed=seed)
             if found.status is PathStatus.NO_PATH:
                 by_way = self._in_two_parts(phase, start, goals, seed=seed)
@@ -319,10 +319,10 @@ class MotionPieces:
         beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
         q = start if found.status in _AT_START else goals[0]
-        raise PieceFailedError(what, cause, pairs, kind=kind, q=q, is_of_way=True)
+        raise PrimitiveFailedError(label, cause, pairs, kind=kind, q=q, is_path_dependent=True)
 
     def _in_two_parts(
-        self, phase: Phase, start: Configuration, goals: Configuration, *, seed: int
+        self, phase: CollisionContext, start: Configuration, goals: Configuration, *, seed: int
     ) -> PathResult | None:
         """Return a path by way of a known corridor, or of the ready configuration; None for none.
 
@@ -345,7 +345,7 @@ class MotionPieces:
         return PathResult(PathStatus.SOLVED, np.concatenate([first.path, second.path[1:]]))
 
     def _by_corridor(
-        self, phase: Phase, start: Configuration, goals: Configuration, known: Configuration, *, seed: int
+        self, phase: CollisionContext, start: Configuration, goals: Configuration, known: Configuration, *, seed: int
     ) -> Configuration | None:
         """Return a path that leaves a narrow place by a known corridor, or enters one; None for none."""
         corners = np.repeat(start[None], len(known), axis=0)
@@ -365,33 +365,33 @@ class MotionPieces:
             if rest.status is PathStatus.SOLVED:
                 outwards = np.concatenate([corridor[on : on + 1], corners[at > on]])
                 try:
-                    self.require_free(phase, outwards, what="corridor")
-                except PieceFailedError:
+                    self.require_valid_path(phase, outwards, label="corridor")
+                except PrimitiveFailedError:
                     return None
                 whole = np.concatenate([into.path, outwards[1:], rest.path[1:]])
                 return whole if is_leaving else whole[::-1]
         return None
 
-    @timed(PlanningPhase.COLLISION)
-    def _wide_world(self, phase: Phase, start: Configuration, goals: Configuration) -> CollisionWorld:
+    @timed(PlanningStage.COLLISION)
+    def _wide_world(self, phase: CollisionContext, start: Configuration, goals: Configuration) -> CollisionWorld:
         """Return the world in which all keep the wide margin, but for what is nearer at either end of a path.
 
         That keeps most of what it has there: paths are shortened as far as they may be, and what is held slips.
         """
-        scene, exemptions, near = phase.scene, phase.exemptions, phase.near
-        wide = self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, source=phase.world)
+        scene, allowed_contacts, near = phase.scene, phase.allowed_contacts, phase.near
+        wide = self.rules.world(scene, allowed_contacts, margin=WIDE_MARGIN, near=near, source=phase.world)
         close: dict[tuple[str, str], float] = {}
         for contact in (contact for q in (start, *goals) for contact in wide.contacts(q)):
             pair, margin = (contact.frame_a, contact.frame_b), max(PLANNING_MARGIN, _KEPT_AT_ENDS * contact.distance)
             close[pair] = min(margin, close.get(pair, margin))
         if not close:
             return wide
-        return self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
+        return self.rules.world(scene, allowed_contacts, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
 
-    @timed(PlanningPhase.PATH_SEARCH)
+    @timed(PlanningStage.PATH_SEARCH)
     def _path(
         self,
-        phase: Phase,
+        phase: CollisionContext,
         world: CollisionWorld,
         start: Configuration,
         goals: Configuration,
@@ -414,27 +414,35 @@ class MotionPieces:
         )
         return search_verified(self.motion_planner, query)
 
-    @timed(PlanningPhase.COLLISION)
-    def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
+    @timed(PlanningStage.COLLISION)
+    def require_free_fingers(
+        self, phase: CollisionContext, start: Configuration, end: Configuration, *, label: str
+    ) -> None:
         """Check that the gripper can move between two configurations, which differ in its joints only."""
         result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
             kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
-            raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
+            raise PrimitiveFailedError(label, cause, pairs, kind=kind, q=result.q, is_path_dependent=True)
 
-    def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
+    def finger_values_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
         """Return the values of the gripper joints of a configuration."""
         names = scene.joint_names
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 
-    def _tool(self, phase: Phase, q: Configuration) -> Pose:
+    def _tool(self, phase: CollisionContext, q: Configuration) -> Pose:
         return phase.scene.pose(self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q)
 
-    @timed(PlanningPhase.STRAIGHT_LINES)
+    @timed(PlanningStage.STRAIGHT_LINES)
     def _line(
-        self, phase: Phase, start: Configuration, target: Pose, what: str, share: float, is_checked: bool
+        self,
+        phase: CollisionContext,
+        start: Configuration,
+        target: Pose,
+        label: str,
+        min_fraction: float,
+        fine_check: bool,
     ) -> Configuration:
         arm = self.manipulator
         line = straight_line(
@@ -447,16 +455,18 @@ class MotionPieces:
             resolution=PLANNING_RESOLUTION,
         )
         is_enough = line.status is StraightLineStatus.SOLVED
-        if share < 1.0 and not is_enough and len(line.path):
+        if min_fraction < 1.0 and not is_enough and len(line.path):
             first = self._tool(phase, start)
-            is_enough = self._tool(phase, line.path[-1]).distance(first)[0] >= share * target.distance(first)[0]
+            is_enough = self._tool(phase, line.path[-1]).distance(first)[0] >= min_fraction * target.distance(first)[0]
         if is_enough:
-            if is_checked:
-                self.require_checked(phase, line.path, what=what)
+            if fine_check:
+                self.require_valid_line(phase, line.path, label=label)
             return line.path
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:
             cause = f"the straight line collides, {_named(line.pair)}"
-            raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start))
+            raise PrimitiveFailedError(
+                label, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start)
+            )
         causes = {
             StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
             StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
@@ -464,24 +474,24 @@ class MotionPieces:
         }
         limit = line.status is StraightLineStatus.JOINT_LIMIT
         kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
-        raise PieceFailedError(
-            what, causes.get(line.status, "no straight line"), kind=kind, q=_end_of(line.path, start)
+        raise PrimitiveFailedError(
+            label, causes.get(line.status, "no straight line"), kind=kind, q=_end_of(line.path, start)
         )
 
-    @timed(PlanningPhase.STRAIGHT_LINES)
-    def require_checked(self, phase: Phase, path: Configuration, *, what: str) -> None:
+    @timed(PlanningStage.STRAIGHT_LINES)
+    def require_valid_line(self, phase: CollisionContext, path: Configuration, *, label: str) -> None:
         """Check a straight path finely, and that it keeps the constraints."""
         result = phase.check(self.manipulator.tool).of(path)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
-            raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
+            raise PrimitiveFailedError(label, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
         if (fault := phase.constraint_fault(path)) is not None:
             cause = f"the straight line violates a constraint: {fault}"
-            raise PieceFailedError(what, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
+            raise PrimitiveFailedError(label, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
 
-    @timed(PlanningPhase.COLLISION)
-    def require_free(self, phase: Phase, path: Configuration, *, what: str) -> None:
+    @timed(PlanningStage.COLLISION)
+    def require_valid_path(self, phase: CollisionContext, path: Configuration, *, label: str) -> None:
         """Check a path that was found by other means, with and without the planning margin."""
         tool = self.manipulator.tool
         for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
@@ -490,17 +500,17 @@ class MotionPieces:
                 pairs = (found.pair,) if found.pair is not None else ()
                 cause = f"{_named(pairs[0])} collide" if pairs else f"limit of joint '{found.joint}'"
                 kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT
-                raise PieceFailedError(what, cause, pairs, kind=kind)
+                raise PrimitiveFailedError(label, cause, pairs, kind=kind)
         if (fault := phase.constraint_fault(path)) is not None:
-            raise PieceFailedError(what, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
+            raise PrimitiveFailedError(label, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
 
-    @timed(PlanningPhase.COLLISION)
-    def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
+    @timed(PlanningStage.COLLISION)
+    def require_torque_limits(self, phase: CollisionContext, *paths: Configuration, label: str) -> None:
         """Check that the arm can hold itself and what its hand holds along paths."""
         for path in paths:
-            fault = effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE, step=PLANNING_STEP)
+            fault = torque_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE, step=PLANNING_STEP)
             if fault is not None:
-                raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
+                raise PrimitiveFailedError(label, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
 
 
 def _end_of(path: Configuration, start: Configuration) -> Configuration:

@@ -7,9 +7,9 @@ pose in the hand by friction (Lynch and Mason, "Stable pushing", 1996). The moti
 segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
 
 Along the push the object is a child of the hand for the collision check; at its end it is a child of its support again,
-by the segment's :class:`~tmkit.plans.values.Reparenting`.
+by the segment's :class:`~tmkit.plans.values.Attachment`.
 
-Invariants: as for :class:`tmkit.manipulation.ArmMotion`; a plan's checker repeats :func:`push_faults`.
+Invariants: as for :class:`tmkit.manipulation.ArmMotionPlanner`; a plan's checker repeats :func:`push_faults`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of
-from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
-from tmkit.plans.values import Configuration, Reparenting, SegmentKind
+from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
+from tmkit.plans.values import Attachment, Configuration, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.spatial import Pose
@@ -62,33 +62,35 @@ class Push(BuiltInCandidate):
     distance: float
     arm: str | None = None
 
-    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
         return _Pushing(self, arm, context, seed).attempts()
 
 
 class _Pushing:
     """One object being pushed."""
 
-    def __init__(self, candidate: Push, arm: ArmMotion, context: ActionContext, seed: int) -> None:
+    def __init__(self, candidate: Push, arm: ArmMotionPlanner, context: ActionContext, seed: int) -> None:
         self.object, self.distance, self.arm, self.seed = candidate.object, candidate.distance, arm, seed
-        self.scene, self.q, self.pieces = context.scene, context.q, arm.pieces
+        self.scene, self.q, self.primitives = context.scene, context.q, arm.primitives
         root_from_object = self.scene.pose(self.object, relative_to=self.scene.root(self.object), q=self.q)
         self.ahead = root_from_object.rotate(candidate.direction) / norm(np.asarray(candidate.direction))
         self.support = str(self.scene.parent(self.object))
 
-    def attempts(self) -> Iterator[Refinement | MotionFailure]:
+    def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions and failures."""
-        scene, pieces, arm = self.scene, self.pieces, self.arm.manipulator
+        scene, primitives, arm = self.scene, self.primitives, self.arm.manipulator
         self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
-        self.near = pieces.near_pairs(scene, self.q)
-        self.before = pieces.phase(scene, self.near, touched=self.object, support=self.support)
+        self.near = primitives.near_pairs(scene, self.q)
+        self.before = primitives.phase(scene, self.near, contact_object=self.object, support=self.support)
         for turn in (1.0, -1.0):
             beside = self._beside(turn)
             if beside is None:
                 yield MotionFailure("push", f"'{self.object}' is too flat for the fingers", kind=FailureKind.GRIP)
                 return
             what = "reaching the face"
-            contacts = pieces.contacts(self.before, beside, q=self.q_closed, seed=self.seed, what=what)
+            contacts = primitives.contacts(self.before, beside, q=self.q_closed, seed=self.seed, label=what)
             yield from motions_at(contacts, self._push)
 
     def _beside(self, turn: float) -> Pose | None:
@@ -107,32 +109,32 @@ class _Pushing:
         axes = np.stack([turn * self.ahead, np.cross(-_UP, turn * self.ahead), -_UP], axis=1)
         return Pose.from_rotation_matrix([point[0], point[1], low], axes)
 
-    def _push(self, q_beside: Configuration) -> Refinement:
-        scene, pieces, arm, object = self.scene, self.pieces, self.arm.manipulator, self.object
+    def _push(self, q_beside: Configuration) -> ActionMotion:
+        scene, primitives, arm, object = self.scene, self.primitives, self.arm.manipulator, self.object
         gap = min(pair_distance(scene, q_beside, frame_a=link, frame_b=object) for link in arm.contact_links)
         if math.isinf(gap):
             reason = reason_without_distance(scene, arm.contact_links[0], object)
-            raise PieceFailedError("push", reason, kind=FailureKind.GRIP, q=q_beside)
-        touching = pieces.shift(self.before, q_beside, (gap - _GAP) * self.ahead, what="approach")[-1]
+            raise PrimitiveFailedError("push", reason, kind=FailureKind.GRIP, q=q_beside)
+        touching = primitives.translation(self.before, q_beside, (gap - _GAP) * self.ahead, label="approach")[-1]
         away = _ABOVE * _UP - _BEHIND * self.ahead
-        coming = pieces.shift(self.before, touching, away, what="approach")
-        phase = pieces.phase(
-            pushed_scene(scene, touching, arm, object=object), self.near, touched=object, support=self.support
+        coming = primitives.translation(self.before, touching, away, label="approach")
+        phase = primitives.phase(
+            pushed_scene(scene, touching, arm, object=object), self.near, contact_object=object, support=self.support
         )
-        path = pieces.shift(phase, touching, self.distance * self.ahead, what="push")
+        path = primitives.translation(phase, touching, self.distance * self.ahead, label="push")
         faults = push_faults(scene, path, arm, object=object)
         if faults:
-            raise PieceFailedError("push", faults[0], kind=FailureKind.GRIP, q=touching)
+            raise PrimitiveFailedError("push", faults[0], kind=FailureKind.GRIP, q=touching)
         local = scene.local_pose(object)
         root_from_support = scene.pose(self.support, relative_to=scene.root(self.support), q=self.q)
         by = root_from_support.inverse().rotate(self.distance * self.ahead)
-        change = Reparenting(object, self.support, Pose(local.translation + by, local.quat_xyzw))
+        change = Attachment(object, self.support, Pose(local.translation + by, local.quat_xyzw))
         after = change.applied(scene, path[-1])
-        left = pieces.phase(after, self.near, touched=object, support=self.support)
-        leaving = pieces.shift(left, path[-1], away, what="retreat")
-        free = pieces.phase(scene, self.near)
-        pieces.check_hand(free, self.q, self.q_closed, what="closing the hand")
-        transit = pieces.search(free, self.q_closed, coming[-1][None], seed=self.seed, what="transit")
+        left = primitives.phase(after, self.near, contact_object=object, support=self.support)
+        leaving = primitives.translation(left, path[-1], away, label="retreat")
+        free = primitives.phase(scene, self.near)
+        primitives.require_free_fingers(free, self.q, self.q_closed, label="closing the hand")
+        transit = primitives.plan_path(free, self.q_closed, coming[-1][None], seed=self.seed, label="transit")
         make, q = self.arm.segment, self.q_closed
         segments = (
             make(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
@@ -141,12 +143,12 @@ class _Pushing:
             make(SegmentKind.RETREAT, leaving, q=q, held=object, phase=left),
         )
         x, y = self.distance * self.ahead[:2]
-        return Refinement(segments, after, leaving[-1], f"by ({x:.3f}, {y:.3f})")
+        return ActionMotion(segments, after, leaving[-1], f"by ({x:.3f}, {y:.3f})")
 
 
 def pushed_scene(scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str) -> SceneGraph:
     """Return the scene along a push that begins at ``q``: the object keeps its pose in the hand."""
-    return Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(scene, q)
+    return Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(scene, q)
 
 
 def push_faults(scene: SceneGraph, path: Configuration, arm: Manipulator, *, object: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Where planning time goes: a clock for the phases of a run.
 
-The planner says which phase it is in with :meth:`PhaseClock.phase`; phases nest, and each second belongs to the
+The planner says which phase it is in with :meth:`StageClock.phase`; phases nest, and each second belongs to the
 innermost. What belongs to none is *bookkeeping*: the search itself.
 
 Invariants: the times of all phases and of bookkeeping add up to the total; the clock is never read to decide anything.
@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 
-class PlanningPhase(StrEnum):
+class PlanningStage(StrEnum):
     """What a planning run spends its time on."""
 
     TASK = "task planning"
@@ -27,15 +27,15 @@ class PlanningPhase(StrEnum):
     SEMANTICS = "domain semantics"
 
 
-class PhaseClock:
+class StageClock:
     """Adds up seconds by phase."""
 
     def __init__(self) -> None:
-        self._seconds = dict.fromkeys(PlanningPhase, 0.0)
+        self._seconds = dict.fromkeys(PlanningStage, 0.0)
         self._inner: list[float] = []  # of the phases that are open: seconds that belong to phases within them
 
     @contextmanager
-    def phase(self, phase: PlanningPhase) -> Iterator[None]:
+    def phase(self, phase: PlanningStage) -> Iterator[None]:
         """Count the time within the block for a phase, without that of phases within it."""
         began = time.perf_counter()
         self._inner.append(0.0)
@@ -49,14 +49,14 @@ class PhaseClock:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds by the phase's name, in the order of :class:`PlanningPhase`."""
+        """Seconds by the phase's name, in the order of :class:`PlanningStage`."""
         return {phase.value: seconds for phase, seconds in self._seconds.items()}
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def timed(phase: PlanningPhase) -> Callable[[_Method], _Method]:
+def timed(phase: PlanningStage) -> Callable[[_Method], _Method]:
     """Return a decorator that counts the time of a method of an object with a ``clock`` for a phase."""
 
     def decorate(method: _Method) -> _Method:

@@ -80,7 +80,7 @@ class HandCheck:
         poses, widths = [grasp.object_from_tool for grasp in grasps], [grasp.width for grasp in grasps]
         free = np.ones(len(poses), dtype=bool)
         opened = [self.manipulator.opened(grasp.opening) for grasp in grasps]
-        closed = [self.manipulator.gripper_values(width) for width in widths]
+        closed = [self.manipulator.finger_values(width) for width in widths]
         for fingers, back in ((opened, 0.0), (closed, 0.0), *((opened, back) for back in _APPROACH)):
             left = np.flatnonzero(free).tolist()  # most that fail do so at the grasp itself
             if left:
@@ -158,7 +158,7 @@ class HandCheck:
     def _sides(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
         """Return where fingers a little wider apart than ``width`` would meet the object, metres along their axis."""
         opening = min(width + 2.0 * _ROOM, self.manipulator.width_open)
-        row = self._row(object_from_tool, self.manipulator.gripper_values(opening))
+        row = self._row(object_from_tool, self.manipulator.finger_values(opening))
         gaps = [opening / 2.0, opening / 2.0]
         for link in self.manipulator.contact_links:
             if (contact := self._world.distance(link, _OBJECT, row)) is not None:

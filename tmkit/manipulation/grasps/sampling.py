@@ -103,7 +103,9 @@ def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipul
     return manipulator.gripper_kind == "suction" or narrowest > widest
 
 
-def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> tuple[str, ...]:
+def grasp_contact_faults(
+    scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str
+) -> tuple[str, ...]:
     """Return descriptions of the faults of a closed grasp; none if each contact link touches the object."""
     faults: list[str] = []
     for link in manipulator.contact_links:
@@ -117,7 +119,7 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
     return tuple(faults)
 
 
-def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> str | None:
+def payload_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> str | None:
     """Return why a hand cannot hold an object, in it in the scene, along a path (k, n_joints); None when it can."""
     root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0

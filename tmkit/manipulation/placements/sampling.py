@@ -56,7 +56,7 @@ class PlacementSettings:
         grid: metres between neighbouring points of the grid, at least.
         samples: random placements at the end.
         is_packed: corners and edges first; else near to where the object is.
-        is_scattered: all of these in random order instead.
+        is_random: all of these in random order instead.
         any_face: whether to put it down on any stable face; else upright, if its upright face is stable.
 
     Raises:
@@ -68,7 +68,7 @@ class PlacementSettings:
     grid: float = 0.02
     samples: int = 32
     is_packed: bool = True
-    is_scattered: bool = False
+    is_random: bool = False
     any_face: bool = False
 
     def __post_init__(self) -> None:
@@ -250,7 +250,7 @@ def _ranked_places(
     """Yield kinds of positions with their positions, best kind first, by their distance from ``origin`` (2,)."""
     sign = -1.0 if settings.is_packed else 1.0
     kinds = ("in a corner", "beside a neighbour", "between neighbours", "on the grid")
-    if settings.is_scattered:
+    if settings.is_random:
         yield "anywhere", _scattered([(posture, kind) for posture in postures for kind in kinds], rng, settings)
         return
     for kind in kinds if settings.is_packed else reversed(kinds):

@@ -7,7 +7,7 @@ from tmkit.tamp.domains.infeasibility import (
     ungraspable as ungraspable,
 )
 from tmkit.tamp.domains.tabletop import (
-    equivalence_classes as equivalence_classes,
+    object_symmetries as object_symmetries,
     no_grasp as no_grasp,
     pddl_names as pddl_names,
     pick_candidates as pick_candidates,

@@ -12,10 +12,10 @@ from typing import TypeVar, cast
 from tmkit.errors import TaskError, TmkitError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.graph.task_facts import TaskFact
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change
+from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate
 from tmkit.pddl import Domain, Fact, GroundAction, State
 from tmkit.pddl.formulas import Add, ChangeNumber, Delete, simple_effects
-from tmkit.plans.class_changes import FactChange
+from tmkit.plans.class_changes import FactEffect
 from tmkit.plans.values import Configuration
 from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.traced_scene import TracedScene
@@ -96,7 +96,7 @@ class PlanningDomain:
     def _meaning(self) -> str:
         return f"semantics of domain '{self.semantics_name or self.name}'"
 
-    def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactChange, ...]:
+    def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactEffect, ...]:
         """Return the change, if any, after which a scene stores the facts of a state.
 
         Args:
@@ -107,7 +107,7 @@ class PlanningDomain:
             return ()
         wanted: set[TaskFact] = {(*fact,) for fact in predicted if fact.predicate in self.stored_predicates}
         held = {fact for fact in task_facts(scene) if fact[0] in self.stored_predicates}
-        return (FactChange(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
+        return (FactEffect(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
 
     def is_moving(self, action: GroundAction) -> bool:
         """Return whether an action has effects on other than stored facts and numbers, or moves nevertheless."""
@@ -182,7 +182,7 @@ class PlanningDomain:
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         if not self.is_moving(action):
-            yield Change((), "without motion")
+            yield ApplyEffects((), "without motion")
             return
         stated = GroundAction(self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments)
         with self.blamed(f"candidates of {action}"):
@@ -234,7 +234,7 @@ class PlanningDomain:
         """The predicates whose facts hold when something is probable enough; see :class:`DomainSemantics`."""
         return self.semantics.probabilistic_predicates
 
-    def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
+    def explain_false_fact(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
         """Return why probabilistic facts do not hold.
 
         Args:
@@ -242,7 +242,7 @@ class PlanningDomain:
             scene: the scene.
             q: (n_joints,) configuration.
         """
-        return "; ".join(self.semantics.explain_unmet(fact, scene, q) for fact in facts)
+        return "; ".join(self.semantics.explain_false_fact(fact, scene, q) for fact in facts)
 
 
 def innermost(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:

@@ -24,7 +24,7 @@ from tmkit.tamp.domains.infeasibility import Infeasibility
 
 
 @dataclass(frozen=True)
-class Handled:
+class ObjectToMove:
     """An object that has to be picked where it stands and put down elsewhere.
 
     Attributes:
@@ -65,7 +65,7 @@ class DomainSemantics(ABC):
     PDDL declares what an action must achieve; how probable it becomes, only the scene determines. After an action
 
     * a fact of such a predicate that PDDL predicts and the scene lacks makes this attempt at the action a failure, for
-      the reason that :meth:`explain_unmet` gives; other attempts follow;
+      the reason that :meth:`explain_false_fact` gives; other attempts follow;
     * a fact of such a predicate that the scene has and PDDL does not predict holds: an observation of one block may
       determine another. Steps without motion that turn out to be unnecessary are removed from the plan.
 
@@ -126,7 +126,7 @@ class DomainSemantics(ABC):
                 random generator, the only source of randomness.
         """
 
-    def useful_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
+    def relevant_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
         """Return the PDDL objects that a task plan should use at first.
 
         Called once for a planning run. Objects beyond these are used only when there is no plan without them; an object
@@ -182,7 +182,7 @@ class DomainSemantics(ABC):
         del goal, scene, q
         return None
 
-    def placement_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
+    def conflict_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
         """Return the facts of a state that describe where frames are.
 
         Called when a motion failed because of bodies on these frames: the planner then excludes the action as long as
@@ -197,7 +197,7 @@ class DomainSemantics(ABC):
         del scene
         return facts_about((pddl_name(frame) for frame in frames), state)
 
-    def explain_unmet(self, fact: Fact, scene: SceneGraph, q: Configuration) -> str:
+    def explain_false_fact(self, fact: Fact, scene: SceneGraph, q: Configuration) -> str:
         """Return a clause that explains why a fact of :attr:`probabilistic_predicates` does not hold.
 
         Called for the explanation of a failure. It should name the probability that is reached, and the one required.
@@ -233,7 +233,7 @@ class DomainSemantics(ABC):
         """
         return False
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[Handled]:
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[ObjectToMove]:
         """Return objects that the hand has to pick and to put down to reach a goal; by default none.
 
         After an iteration without a plan it is tried to prove that the hand touches them nowhere

@@ -34,7 +34,7 @@ from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import Infeasibility, contact_points
-from tmkit.tamp.domains.semantics import Handled
+from tmkit.tamp.domains.semantics import ObjectToMove
 
 _SHARES = (1.0, 0.5, 0.25)  # of a contact link's ball
 _CELL = 0.7  # side of a cell per radius; below 2 / (1 + sqrt(3)) no wall is too thin
@@ -60,7 +60,9 @@ class _Ball:
     reach: float
 
 
-def separated(scene: SceneGraph, handled: Handled, *, q: ArrayLike, manipulator: Manipulator) -> Infeasibility | None:
+def separated(
+    scene: SceneGraph, handled: ObjectToMove, *, q: ArrayLike, manipulator: Manipulator
+) -> Infeasibility | None:
     """Refute that a hand touches an object where it stands, or where it is to be put down.
 
     Args:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import acos, atan2, cos, sin
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Impossible, Pick
+from tmkit.manipulation.actions.candidates import ActionContext, DeadEnd, Pick
 from tmkit.manipulation.concave_objects import hull_fault
 from tmkit.manipulation.grasps.sampling import Grasp, all_grasps_are_known, firmly_held
 from tmkit.motion.regions.solids import outline, solids_of
@@ -102,7 +102,7 @@ def _bounds(
     return lower, upper
 
 
-def equivalence_classes(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
+def object_symmetries(scene: SceneGraph, frames: Iterable[str]) -> list[list[str]]:
     """Return frames in groups of equal collision shapes, mass and centre of mass, in the order given.
 
     A lesson about an object in the hand holds for its group (:mod:`tmkit.tamp.search.lessons`).
@@ -166,7 +166,7 @@ def grasps_steepest_first(context: ActionContext, object: str, *, manipulator: M
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
-def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Impossible:
+def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> DeadEnd:
     """Return the candidate of an action that is impossible because an object has no grasp.
 
     It is a proof where :func:`~tmkit.manipulation.grasps.sampling.all_grasps_are_known`.
@@ -184,10 +184,10 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Imp
         cause = f"no grasp of '{object}' is known that fits the hand '{manipulator.tip}'"
         if (fault := hull_fault(scene, object)) is not None:
             cause = f"{cause}; {fault}"
-    return Impossible(cause, is_proved=is_proved)
+    return DeadEnd(cause, is_proved=is_proved)
 
 
-def pick_candidates(context: ActionContext, object: str, *, manipulator: Manipulator) -> Iterator[Pick | Impossible]:
+def pick_candidates(context: ActionContext, object: str, *, manipulator: Manipulator) -> Iterator[Pick | DeadEnd]:
     """Yield picks of an object, ordered as by :func:`grasps_steepest_first`, or :func:`no_grasp`.
 
     Args:

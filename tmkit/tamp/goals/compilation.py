@@ -28,7 +28,7 @@ from tmkit._support.elementary import cos, sin
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
 from tmkit.manipulation.placements.sampling import placements_in_region
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
 from tmkit.pddl import And, Domain, Fact, GroundAction, Predicate, State, Type
@@ -153,7 +153,7 @@ class GoalDomain(PlanningDomain):
     ) -> Iterator[Candidate]:
         sampling = context.sampling
         if sampling is not None and isinstance(goals[0].goal, ObjectAt):  # only their heights and turns are used
-            context = replace(context, sampling=replace(sampling, is_scattered=False))
+            context = replace(context, sampling=replace(sampling, is_random=False))
         own = super()._candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         regions = dict(_fixed_regions(goals, context))
@@ -429,7 +429,7 @@ def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: Sce
 
 
 def move_on(
-    node: SceneVersion, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotion], domain: PlanningDomain
+    node: SceneVersion, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotionPlanner], domain: PlanningDomain
 ) -> PlanStep | None:
     """Return the step that led to a node with motions to the goals of the arm, which change no fact; None for none."""
     step = node.step
@@ -441,7 +441,7 @@ def move_on(
         key = hashlib.blake2b(node.key + str(goal).encode(), digest_size=4).digest()
         seed = int.from_bytes(key, "little")
         found = next(iter(arm.move(step.scene, step.q, joints=goal.joints, name="the goal", seed=seed)), None)
-        if not isinstance(found, Refinement):
+        if not isinstance(found, ActionMotion):
             return None
         step = replace(step, segments=(*step.segments, *found.segments), scene=found.scene, q=found.q)
     types = domain.semantics.objects(step.scene)

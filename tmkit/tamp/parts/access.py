@@ -11,7 +11,7 @@ import numpy as np
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
-from tmkit.manipulation.actions.operate import Operate
+from tmkit.manipulation.actions.operate import OperateJoint
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
@@ -85,7 +85,9 @@ class _Mechanism(Access):
         entry, closed, _ = self.limits(scene, frame)
         return abs(float(q[entry]) - closed) <= _AT_LIMIT
 
-    def operations(self, context: ActionContext, arm: Manipulator, frame: str, *, is_opened: bool) -> Iterator[Operate]:
+    def operations(
+        self, context: ActionContext, arm: Manipulator, frame: str, *, is_opened: bool
+    ) -> Iterator[OperateJoint]:
         """Yield ways to take the handle: along the way in which it closes first."""
         scene, q = context.scene, context.q
         handle = _handle(scene, frame)
@@ -104,7 +106,7 @@ class _Mechanism(Access):
 
         named = None if len(self.arms) == 1 else arm.name
         for grasp in sorted(context.grasps(handle, arm=named), key=order):
-            yield Operate(handle, opened if is_opened else closed, grasp, arm=named)
+            yield OperateJoint(handle, opened if is_opened else closed, grasp, arm=named)
 
 
 class Drawer(_Mechanism):

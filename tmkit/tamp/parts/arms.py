@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Sequence
+from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate, DeadEnd, MoveTo, Sequence
 from tmkit.manipulation.actions.handover import handovers
 from tmkit.pddl import GroundAction
 from tmkit.robots import Manipulator
@@ -62,7 +62,7 @@ class TwoArms(Regions):
         aside = [MoveTo(arm.ready, "out of the way", arm=arm.name) for arm in away]
         for candidate in super().candidates(action, context):
             yield candidate
-            if aside and self.steps_aside and not isinstance(candidate, Change | Impossible):
+            if aside and self.steps_aside and not isinstance(candidate, ApplyEffects | DeadEnd):
                 yield Sequence((*aside, candidate), object=getattr(candidate, "object", None))
 
     def do_hand_over(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Impossible, Place
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, DeadEnd, Place
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.reach_bound import WristBound, wrist_bound
 from tmkit.pddl import Fact
@@ -88,10 +88,10 @@ class Cells(Slots):
         del fact, scene
         return ()
 
-    def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
+    def relevant_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
         """Return all objects, the cells where they stand, and those that an arm reaches from above."""
         objects, cells = movable_frames(scene), self.region_frames(scene)
-        useful = set(super().useful_objects(scene, q)).difference(map(pddl_name, cells))
+        useful = set(super().relevant_objects(scene, q)).difference(map(pddl_name, cells))
         for object in objects:
             if scene.parent(object) in scene.frames_of_class("surface"):
                 useful.add(pddl_name(self._cell_of(scene, object)))
@@ -115,7 +115,7 @@ class Cells(Slots):
         surface, _ = self._middle(context.scene, region)
         poses = list(self._in_cell(context, object, region))
         if not poses:
-            yield Impossible(f"'{object}' would stand over the edge of '{surface}'")
+            yield DeadEnd(f"'{object}' would stand over the edge of '{surface}'")
         for pose in poses:
             yield Place(object, surface, pose, arm=arm.name if len(self.arms) > 1 else None)
 

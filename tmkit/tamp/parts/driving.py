@@ -67,9 +67,9 @@ class Driving(Regions):
         """Yield where the base is."""
         yield (self._location(scene, q),)
 
-    def placement_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
+    def conflict_facts(self, frames: frozenset[str], state: State, scene: SceneGraph) -> Iterable[Fact]:
         """Return where the objects of these frames are, and the base: on both depends what the arm reaches."""
-        return (*super().placement_facts(frames, state, scene), *(fact for fact in state if self.word(fact) == "at"))
+        return (*super().conflict_facts(frames, state, scene), *(fact for fact in state if self.word(fact) == "at"))
 
     def _location(self, scene: SceneGraph, q: Configuration) -> str:
         """Return the station or region that the base is at.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import dot
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Impossible, Place, Sequence
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, DeadEnd, Place, Sequence
 from tmkit.manipulation.actions.pour import pours
 from tmkit.manipulation.actions.push import Push
 from tmkit.manipulation.grasps.sampling import Grasp
@@ -20,7 +20,7 @@ from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import Infeasibility
-from tmkit.tamp.domains.semantics import Handled
+from tmkit.tamp.domains.semantics import ObjectToMove
 from tmkit.tamp.domains.tabletop import footprint, pick_candidates, shape_bounds, standing_pose, turns_nearest_first
 from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
 
@@ -78,7 +78,7 @@ class Pushing(Regions):
         del goal_facts, scene
         yield from ()
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
         """Yield nothing: no object has to be picked."""
         del goal_facts, scene
         yield from ()
@@ -153,8 +153,8 @@ class Pouring(Regions):
             yield from super().do_pick(context, arm, object, region)
             return
         picks = pick_candidates(context, object, manipulator=arm)
-        aside = [pick for pick in picks if isinstance(pick, Impossible) or _is_aside(pick.grasp)]
-        yield from aside or [Impossible(f"no grasp of '{object}' is by its side, and others are over its rim")]
+        aside = [pick for pick in picks if isinstance(pick, DeadEnd) or _is_aside(pick.grasp)]
+        yield from aside or [DeadEnd(f"no grasp of '{object}' is by its side, and others are over its rim")]
 
     def do_pour(self, context: ActionContext, arm: Manipulator, object: str, into: str) -> Iterator[Candidate]:
         """Yield ways to pour."""

@@ -15,7 +15,7 @@ from tmkit._support.elementary import acos
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
-from tmkit.manipulation.actions.pick_place import HandMotion
+from tmkit.manipulation.actions.pick_place import PickPlaceOptions
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.placements.stable_faces import resting_height
 from tmkit.manipulation.racks import RACK, rests
@@ -24,7 +24,7 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import Infeasibility, crowded, oversized, ungraspable
-from tmkit.tamp.domains.semantics import Handled, pddl_name
+from tmkit.tamp.domains.semantics import ObjectToMove, pddl_name
 from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, shape_bounds
 from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.composition import DomainPart
@@ -281,7 +281,7 @@ class Regions(DomainPart):
             except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
                 continue
             if found == region:
-                motion = HandMotion(lift=_lift_among(resting, object))
+                motion = PickPlaceOptions(lift_distance=_lift_among(resting, object))
                 yield replace(Place.at(object, placement, arm=named), motion=motion)
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
@@ -320,7 +320,7 @@ class Regions(DomainPart):
         )
         yield from filter(None, (*crowds, *(proofs[0] for proofs in held if all(proofs))))
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
         """Yield objects that are on no region where a fact wants them, and in no hand."""
         objects, held = pddl_names(movable_frames(scene)), self.held(scene)
         for fact in goal_facts:
@@ -330,7 +330,7 @@ class Regions(DomainPart):
                 continue
             places = self.places_for(fact, scene)
             if is_held or (places and self.region_of(scene, object) not in places):
-                yield Handled(object, fact, places)
+                yield ObjectToMove(object, fact, places)
 
 
 def class_facts(name: str, *, of_regions: bool = False) -> Callable[[Regions, SceneGraph], Arguments]:

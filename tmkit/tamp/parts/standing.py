@@ -13,7 +13,7 @@ from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import is_movable
 from tmkit.tamp.domains.infeasibility import Infeasibility, stays_upright, too_high
-from tmkit.tamp.domains.semantics import Handled
+from tmkit.tamp.domains.semantics import ObjectToMove
 from tmkit.tamp.domains.tabletop import (
     STANDING_TOLERANCE,
     pddl_names,
@@ -60,7 +60,7 @@ class Slots(Regions):
         if scene.parent(object) not in self.hands and (region := self.region_of(scene, object)) is not None:
             yield self.fact("free", region)
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
         """Yield objects that have to be picked; their footprints need no room on regions."""
         yield from (replace(one, regions=()) for one in super().handled(goal_facts, scene))
 
@@ -125,7 +125,7 @@ class Stacking(Regions):
         yield from super().goal_facts(scene, objects, [frame for frame in stated if frame not in stacked])
         yield from (self.fact("stacked", frame, str(scene.parent(frame))) for frame in stacked)
 
-    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[ObjectToMove]:
         """Yield also objects that are to be on others, and are neither there nor in a hand."""
         facts, objects = tuple(goal_facts), pddl_names(movable_frames(scene))
         yield from super().handled(facts, scene)
@@ -133,7 +133,7 @@ class Stacking(Regions):
             if self.word(fact) == "stacked":
                 object, below = (objects[name] for name in fact.arguments)
                 if scene.parent(object) not in (below, *self.hands):
-                    yield Handled(object, fact)
+                    yield ObjectToMove(object, fact)
 
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield also that a tower is higher than the arms reach, for the lowest object that is."""

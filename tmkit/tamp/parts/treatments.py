@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Place
+from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate, MoveTo, Place
 from tmkit.manipulation.placements.sampling import PlacementSettings, placements_in_region, placements_on_surface
 from tmkit.pddl import Fact
-from tmkit.plans.class_changes import ClassChange
+from tmkit.plans.class_changes import ClassEffect
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
@@ -142,7 +142,7 @@ class Washing(Treatment):
 
     def do_clean(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
-        yield Change(_gain(context.scene, object, "clean"), f"washed on {region}")
+        yield ApplyEffects(_gain(context.scene, object, "clean"), f"washed on {region}")
 
 
 class Cooking(Treatment):
@@ -166,7 +166,7 @@ class Cooking(Treatment):
     def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
         """Yield the change of classes."""
         gained = _gain(context.scene, object, "cooked")
-        yield Change((*gained, ClassChange(object, removed=("clean",))), f"cooked on {region}")
+        yield ApplyEffects((*gained, ClassEffect(object, removed=("clean",))), f"cooked on {region}")
 
 
 def _made_by(part: type) -> Mapping[str, str]:
@@ -174,8 +174,8 @@ def _made_by(part: type) -> Mapping[str, str]:
     return found
 
 
-def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassChange, ...]:
-    return () if word in scene.classes(object) else (ClassChange(object, added=(word,)),)
+def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassEffect, ...]:
+    return () if word in scene.classes(object) else (ClassEffect(object, added=(word,)),)
 
 
 @incremental

@@ -14,7 +14,7 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Place
-from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure
@@ -67,10 +67,10 @@ class ArmReach:
         if key not in node.reached:
             name, scene = transfer.name, node.version.scene
             if name not in node.worlds:
-                rules = self._arm(transfer).pieces.rules
+                rules = self._arm(transfer).primitives.rules
                 bare = scene.remove_frame(name, subtree=True)
                 source = self._without_movables(self._arm(transfer))[1]
-                world = rules.world(bare, rules.exemptions(bare), margin=PLANNING_MARGIN, source=source)
+                world = rules.world(bare, rules.allowed_contacts(bare), margin=PLANNING_MARGIN, source=source)
                 node.worlds[name] = bare, world
             bare, world = node.worlds[name]
             q = _values_by_name(scene, node.version.q, bare)
@@ -120,7 +120,7 @@ class ArmReach:
         same = [k for k, other in enumerate(options) if other.grasp is options[option].grasp]
         if failure.kind in _OF_ARM:
             self._failed.update(_key(transfer, k, pose) for k in same)
-        elif not failure.is_of_way:
+        elif not failure.is_path_dependent:
             node.reached.update((_key(transfer, k, pose), False) for k in same)
 
     def samples(
@@ -202,20 +202,20 @@ class ArmReach:
                     shapes=start.shapes(transfer.name),
                     classes=start.classes(transfer.name),
                 )
-                rules = arm.pieces.rules
-                world = rules.world(scene, rules.exemptions(scene), margin=PLANNING_MARGIN, source=source)
+                rules = arm.primitives.rules
+                world = rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN, source=source)
                 if not world.is_in_collision(_values_by_name(start, self.tree.root.q, scene)):
                     self._crowding[key] = scene, world
         return self._crowding[key]
 
-    def _without_movables(self, arm: ArmMotion) -> tuple[SceneGraph, CollisionWorld]:
+    def _without_movables(self, arm: ArmMotionPlanner) -> tuple[SceneGraph, CollisionWorld]:
         if self._still is None:
             still = self.tree.root.scene
             for name in movable_frames(still):
                 if name in still:
                     still = still.remove_frame(name, subtree=True)
-            rules = arm.pieces.rules
-            self._still = still, rules.world(still, rules.exemptions(still), margin=PLANNING_MARGIN)
+            rules = arm.primitives.rules
+            self._still = still, rules.world(still, rules.allowed_contacts(still), margin=PLANNING_MARGIN)
         return self._still
 
     def _reached(
@@ -230,7 +230,7 @@ class ArmReach:
     ) -> Configuration | None:
         manipulator = self._arm(transfer).manipulator
         choice = table.options(transfer.name)[option]
-        opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
+        opened = manipulator.gripper_open if choice.opening is None else manipulator.finger_values(choice.opening)
         found = inverse_kinematics_solutions(
             scene,
             manipulator.tool,
@@ -243,7 +243,7 @@ class ArmReach:
         )
         return found.configurations[0] if found.status is InverseKinematicsStatus.SOLVED else None
 
-    def _arm(self, transfer: Transfer) -> ArmMotion:
+    def _arm(self, transfer: Transfer) -> ArmMotionPlanner:
         return self.tree.arms[next(iter(self.tree.arms)) if transfer.arm is None else transfer.arm]
 
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import atan2, dot, norm, norms
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import HandMotion
+from tmkit.manipulation.actions.pick_place import PickPlaceOptions
 from tmkit.manipulation.grasps.floating import FloatingBody, bodies_at_rest, hand_alone
 from tmkit.manipulation.grasps.hand import HandCheck, yaw_pitch_roll
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp
-from tmkit.manipulation.samplers import Sampling
+from tmkit.manipulation.samplers import SeededSamplers
 from tmkit.motion.regions.solids import reach
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
@@ -51,11 +51,19 @@ class GraspOption:
     opening: float | None
     approach: tuple[int, ...]
 
-    def motion(self, *, is_far: bool, has_roof: bool) -> HandMotion:
+    def motion(self, *, is_far: bool, has_roof: bool) -> PickPlaceOptions:
         """Return how the hand comes and leaves: on long ways, as out of a shelf, or under a roof, without lifting."""
         if is_far:
-            return HandMotion(approach=0.2, lift=0.02, departure=0.2, opening=self.opening, share=0.1)
-        return HandMotion(lift=0.02 if has_roof else None, opening=self.opening, share=0.2)
+            return PickPlaceOptions(
+                approach_distance=0.2,
+                lift_distance=0.02,
+                post_grasp_retreat=0.2,
+                gripper_opening=self.opening,
+                min_fraction=0.1,
+            )
+        return PickPlaceOptions(
+            lift_distance=0.02 if has_roof else None, gripper_opening=self.opening, min_fraction=0.2
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +108,9 @@ class HandTables:
         is_usable: whether the arm has a hand with collision shapes; without, nothing is known of it.
     """
 
-    def __init__(self, scene: SceneGraph, q: Configuration, *, manipulator: Manipulator, sampling: Sampling) -> None:
+    def __init__(
+        self, scene: SceneGraph, q: Configuration, *, manipulator: Manipulator, sampling: SeededSamplers
+    ) -> None:
         self.manipulator, self._sampling, self._start = manipulator, sampling, scene
         self.objects = tuple(movable_frames(scene))
         self._bits = {name: 1 << k for k, name in enumerate(self.objects)}
@@ -318,7 +328,7 @@ class HandTables:
         def index_of(width: float) -> int:
             if width not in known:
                 known[width] = len(fingers)
-                fingers.append(dict(arm.gripper_values(width)))
+                fingers.append(dict(arm.finger_values(width)))
             return known[width]
 
         rotations = []

@@ -28,7 +28,7 @@ from tmkit.pddl import Fact, GroundAction
 from tmkit.plans.failures import FailureKind
 from tmkit.robots import movable_frames
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.domains.tabletop import equivalence_classes
+from tmkit.tamp.domains.tabletop import object_symmetries
 from tmkit.tamp.search.refinement import Cause, RefinementOutcome
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.version_tree import VersionTree
@@ -129,7 +129,7 @@ class Lessons:
         state, scene, domain = cause.version.state, cause.version.scene, self._tree.domain
         if cause.frames is None:
             return tuple(state), set()
-        placed = domain.semantics.placement_facts(cause.frames, state, scene)
+        placed = domain.semantics.conflict_facts(cause.frames, state, scene)
         facts = {fact for fact in placed if fact in state and fact.predicate not in domain.stored_predicates}
         names = set(map(pddl_name, self.blockers(cause)))
         relations = [fact for fact in facts if len(fact.arguments) > 1 and fact.arguments[0] in names]
@@ -174,5 +174,5 @@ class Lessons:
 def _alike_names(tree: VersionTree) -> dict[str, Iterable[str]]:
     """Return for each movable object the PDDL names of those of the same shapes and mass."""
     scene = tree.root.scene
-    groups = ([*map(pddl_name, group)] for group in equivalence_classes(scene, movable_frames(scene)))
+    groups = ([*map(pddl_name, group)] for group in object_symmetries(scene, movable_frames(scene)))
     return {name: group for group in groups for name in group}

@@ -309,7 +309,7 @@ class _Descent:
             bool(records)
             and not level.expansion.arrangement
             and not level.expansion.children
-            and all(record.failure.is_final or record.failure.kind in proved for record in records)
+            and all(record.failure.is_proved or record.failure.kind in proved for record in records)
         )
         return Cause(level.expansion.action, level.expansion.node, frames, is_proved)
 

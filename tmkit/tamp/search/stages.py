@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.pddl import And, Problem
 from tmkit.pddl.formulas import Atom
 from tmkit.plans.values import PlanStep
@@ -17,7 +17,7 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.search.version_search import SearchStatus, VersionSearch
-from tmkit.task_planning import ProvingTask, TaskPlanStatus
+from tmkit.task_planning import TaskPlanStatus, UnsolvabilityTask
 from tmkit.task_planning.protocol import PreparedTask
 
 
@@ -50,9 +50,9 @@ class _Stage:
         context, log = self.context, self.log
         self.turns += 1
         if self._task is None:
-            with log.clock.phase(PlanningPhase.TASK):
+            with log.clock.phase(PlanningStage.TASK):
                 self._task = context.task_planner.prepare(self.problem, time_limit=log.seconds_left())
-            if isinstance(self._task, ProvingTask) and self._task.is_goal_impossible():
+            if isinstance(self._task, UnsolvabilityTask) and self._task.is_goal_impossible():
                 self.status = SearchStatus.PROVED
                 return None
         if self._search is None:
@@ -82,7 +82,7 @@ def find_plan(context: PlanningContext, log: SearchLog, useful: Problem | None) 
             return PlanStatus.SOLVED, found
         if not has_tried_proofs:
             has_tried_proofs = True
-            with log.clock.phase(PlanningPhase.SEMANTICS):
+            with log.clock.phase(PlanningStage.SEMANTICS):
                 is_proved = log.note_proofs(_separations(context))
             if is_proved:
                 return PlanStatus.PROVED_UNSOLVABLE, None

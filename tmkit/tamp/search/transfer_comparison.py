@@ -18,8 +18,8 @@ import numpy as np
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Pick, Place
-from tmkit.manipulation.actions.pick_place import ArmMotion
-from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.context import PlanningContext, SearchLog
@@ -107,7 +107,7 @@ class TransferComparison:
         """Return a version in which an object is in the hand, somehow."""
         return scene.reparent(name, self.arm(arm).manipulator.tip, pose=Pose([0.0, 0.0, 0.1]))
 
-    def arm(self, name: str | None) -> ArmMotion:
+    def arm(self, name: str | None) -> ArmMotionPlanner:
         """Return what computes the motions of an arm; None for the first arm."""
         return self.tree.arms[next(iter(self.tree.arms)) if name is None else name]
 
@@ -150,8 +150,8 @@ class TransferComparison:
                 bare = bare.remove_frame(name, subtree=True)
         seed = seed_of(self.seed, f"{transfer} {draw}" + f" {self.generation}" * bool(self.generation))
         found: list[Place] = []
-        for proposing, is_scattered in ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),):
-            context = self.tree.context(node.version, scene=proposing, seed=seed, is_scattered=is_scattered)
+        for proposing, is_random in ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),):
+            context = self.tree.context(node.version, scene=proposing, seed=seed, is_random=is_random)
             try:
                 domain = self.tree.domain
                 proposed = domain.candidates_elsewhere if transfer.is_elsewhere else domain.candidates
@@ -249,7 +249,7 @@ class TransferComparison:
             draw: number of the draw; in late ones, only what stands still counts.
         """
         scene, name = node.version.scene, transfer.name
-        with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+        with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
             ends = here, self.root_pose(scene, place)
             return self.reach.is_reachable(node, self.table(transfer.arm), transfer, option, ends, draw=draw)
@@ -262,7 +262,7 @@ class TransferComparison:
         helpful: Sequence[tuple[Transfer, Analysis]],
     ) -> list[float]:
         """Return for each place how much an object there takes away from the other transfers that help."""
-        with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+        with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             others = [
                 (wanted, self._left(node, wanted, self.samples(node, wanted, analysis)))
                 for wanted, analysis in helpful
@@ -282,7 +282,7 @@ class TransferComparison:
 
     def in_the_way(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> Counter[str]:
         """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts."""
-        with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+        with self.log.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             samples = self.samples(node, transfer, analysis)
             return self.reach.in_the_way(node, self.table(transfer.arm), transfer, samples)
 

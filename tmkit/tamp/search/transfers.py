@@ -17,7 +17,7 @@ import numpy as np
 
 from tmkit.errors import SemanticsMismatchError
 from tmkit.manipulation.actions.candidates import Pick, Place
-from tmkit.manipulation.actions.pick_place import HandMotion
+from tmkit.manipulation.actions.pick_place import PickPlaceOptions
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
@@ -263,13 +263,13 @@ class TransferAttempts:
         *,
         is_far: bool,
         has_roof: bool,
-    ) -> Iterator[HandMotion]:
+    ) -> Iterator[PickPlaceOptions]:
         """Yield motions of the hand to or from an object at a pose, the widest opening first."""
         opened = table.options(transfer.name)[table.widest(transfer.name, option, pose, others)]
         motion = opened.motion(is_far=is_far, has_roof=has_roof)
         if opened.opening is not None:
             for room in self.settings.finger_openings:
-                yield replace(motion, opening=opened.grasp.width + 2.0 * room)
+                yield replace(motion, gripper_opening=opened.grasp.width + 2.0 * room)
         yield motion
 
     def _first_move(

@@ -41,7 +41,7 @@ import numpy as np
 
 from tmkit._support.elementary import norm
 from tmkit.errors import SemanticsMismatchError
-from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.pddl import GroundAction, Problem, State
 from tmkit.pddl.validation import by_turns, shared
 from tmkit.plans.values import PlanStep
@@ -179,7 +179,7 @@ class VersionSearch:
         if node is self._root:
             has_plan = self._give_root_a_plan()
         else:
-            with self.log.clock.phase(PlanningPhase.TASK):
+            with self.log.clock.phase(PlanningStage.TASK):
                 plan = self._guide.plan_anyway(node.values, hint=node.plan)
             has_plan = plan is not None
             if plan is not None:
@@ -237,7 +237,7 @@ class VersionSearch:
         if key in self._seen:
             return None
         self._seen.add(key)
-        with self.log.clock.phase(PlanningPhase.TASK):
+        with self.log.clock.phase(PlanningStage.TASK):
             values = guide.values(version.state)
             left = list(parent.plan)
             for move in moves[len(parent.moves) :]:
@@ -265,7 +265,7 @@ class VersionSearch:
     def _attempt(self, node: SearchNode) -> tuple[PlanStep, ...] | None:
         """Make one attempt at a node; return the steps of a plan, if it led to the goal."""
         if node.transfers is None:
-            with self.log.clock.phase(PlanningPhase.SEMANTICS):
+            with self.log.clock.phase(PlanningStage.SEMANTICS):
                 self._transfers.compare(node)
             if node.penalty:
                 self._push(node, TRANSFERS)
@@ -402,7 +402,7 @@ class VersionSearch:
             least = settings.attempts_per_action_of_plan * length
             return RefinementBudget(
                 attempts_per_node=options.attempts_per_action * growth,
-                attempts=max(options.attempts_per_skeleton, least) * growth,
+                attempts=max(options.samples_per_skeleton, least) * growth,
                 restarts=self.rounds,
                 is_chronological=self.rounds >= _CHRONOLOGICAL_AFTER,
             )
@@ -460,7 +460,7 @@ class VersionSearch:
         """Plan anew from a node; return whether it has a plan."""
         if node is self._root:
             return self._give_root_a_plan()
-        with self.log.clock.phase(PlanningPhase.TASK):
+        with self.log.clock.phase(PlanningStage.TASK):
             plan = self._guide.plan_anyway(node.values, hint=node.plan)
         if plan is not None:
             self._follow(node, plan)
@@ -485,7 +485,7 @@ class VersionSearch:
         if outcome.impossible is None and not self._is_tried(node, outcome):
             return False
         arrangement = self._arrangements.number
-        with self.log.clock.phase(PlanningPhase.SEMANTICS):
+        with self.log.clock.phase(PlanningStage.SEMANTICS):
             lesson = self._lesson(node, outcome)
         is_arranged = self._arrangements.number != arrangement
         if is_arranged:
@@ -559,7 +559,7 @@ class VersionSearch:
         """Return a task plan from the root under all constraints, and whether it is proved that there is none."""
         version = self._guide.version
         if version not in self._first_plans:
-            with self.log.clock.phase(PlanningPhase.TASK):
+            with self.log.clock.phase(PlanningStage.TASK):
                 plan, is_unsolvable = self._search_first_plan()
                 ordered = None if plan is None else self._arrangements.ordered(plan)
                 self._first_plans = {version: (ordered, is_unsolvable)}

@@ -166,7 +166,7 @@ def _points(poses: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[n
     return np.asarray(poses[:, :3] + point + scalar * twice + np.cross(vector, twice))
 
 
-def near_expected(
+def pose_probability(
     scene: SceneGraph,
     frame: str,
     *,

@@ -32,16 +32,16 @@ from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.concave_objects import with_shapes_of
-from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
+from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
 from tmkit.motion import CollisionRules, CollisionWorld, path_fault, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
-from tmkit.motion.dynamics import effort_fault
+from tmkit.motion.dynamics import torque_fault
 from tmkit.motion.path_constraints import carrying_constraints, interpolated
 from tmkit.pddl import Fact, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
-from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.robots.mechanisms import held_by
@@ -56,7 +56,7 @@ from tmkit.tamp.validation.segment_rules import (
     LOADED,
     handling_supports,
     is_at_handle,
-    segment_exemptions,
+    segment_allowed_contacts,
     segment_faults,
 )
 from tmkit.tamp.validation.timing_check import timing_faults
@@ -280,7 +280,7 @@ class _Check:
                 self.problems.append(f"{where}: {unseen}")
         poured = {frame for part in step.segments if part.into is not None for frame in (part.held, part.into)}
         for change in step.changes:
-            if poured and isinstance(change, ClassChange) and change.frame not in poured:
+            if poured and isinstance(change, ClassEffect) and change.frame not in poured:
                 self.problems.append(f"{where}: it pours nothing into '{change.frame}', whose classes change")
         scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
@@ -304,16 +304,18 @@ class _Check:
             faults = push_faults(scene, path, rules.manipulator, object=segment.held)
             self.problems += [f"{where}: {fault}" for fault in faults]
             scene = pushed_scene(scene, path[0], rules.manipulator, object=segment.held)
-        exemptions = segment_exemptions(segment, scene, rules=rules, support=support)
-        for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
-            said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
+        allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
+        for exemption in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
+            said = (
+                "it lets touch what the rules do not" if exemption in segment.allowed_contacts else "it leaves unsaid"
+            )
             self.problems.append(f"{where}: {said}: {exemption}")
         length = _length(path)
         if not length <= _LONGEST_PATH:  # a file may hold any number, and the time grows with it
             self.problems.append(f"{where}: its path of {length:.3g} rad or m is too long to be checked")
             return
         result = recheck_path(
-            rules.check_world(scene, exemptions),
+            rules.check_world(scene, allowed_contacts),
             path,
             resolution=CHECK_RESOLUTION,
             tool_frame=rules.manipulator.tool,
@@ -328,7 +330,7 @@ class _Check:
         if segment not in self.known:
             self._check_forces(segment, scene, path, rules, where)
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
-            for fault in grip_faults(scene, path[-1], rules.manipulator, object=str(segment.held)):
+            for fault in grasp_contact_faults(scene, path[-1], rules.manipulator, object=str(segment.held)):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         if segment.reparenting is not None:
             self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
@@ -336,10 +338,10 @@ class _Check:
     def _check_forces(
         self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str
     ) -> None:
-        if (weak := effort_fault(scene, path, rules.manipulator)) is not None:
+        if (weak := torque_fault(scene, path, rules.manipulator)) is not None:
             self.problems.append(f"{where}: {weak}")
         if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
-            too_heavy = hold_fault(scene, path, rules.manipulator, object=segment.held)
+            too_heavy = payload_fault(scene, path, rules.manipulator, object=segment.held)
             self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
 
     def _check_constraints(
@@ -381,7 +383,7 @@ class _Check:
         return np.array(rows)
 
     def _check_reparenting(
-        self, segment: Segment, change: Reparenting, scene: SceneGraph, q: Configuration, arm: Manipulator, where: str
+        self, segment: Segment, change: Attachment, scene: SceneGraph, q: Configuration, arm: Manipulator, where: str
     ) -> None:
         """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
         root = scene.root(change.frame)
@@ -394,7 +396,7 @@ class _Check:
             moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
             self.problems.append(f"{where}: '{change.frame}' jumps by {moved} when it changes hands")
         if segment.kind is SegmentKind.GRASP:
-            for fault in grip_faults(scene, q, arm, object=change.frame):
+            for fault in grasp_contact_faults(scene, q, arm, object=change.frame):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
             apart = f"{gap * 1000:.1f} mm off '{change.parent}'"
@@ -404,12 +406,12 @@ class _Check:
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
-        world = self.rules.check_world(scene, self.rules.exemptions(scene, touched=self.rules.held(scene)))
+        world = self.rules.check_world(scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene)))
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
         for arm in self.plan.robots:
             held = held_by(scene, arm)
-            for fault in grip_faults(scene, q, arm, object=held) if held is not None else ():
+            for fault in grasp_contact_faults(scene, q, arm, object=held) if held is not None else ():
                 self.problems.append(f"{where}: {fault}, which it holds")
 
 

@@ -11,14 +11,14 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules, CollisionWorld, recheck_path
-from tmkit.motion.collision_rules import TOUCHING, Exemption
+from tmkit.motion.collision_rules import TOUCHING, AllowedContact
 from tmkit.pddl import Domain
 from tmkit.pddl.validation import interference
 from tmkit.plans.schedule import TICK, Moment, Schedule
 from tmkit.plans.values import Configuration, Plan, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
-from tmkit.tamp.validation.segment_rules import handling_supports, segment_exemptions
+from tmkit.tamp.validation.segment_rules import handling_supports, segment_allowed_contacts
 
 _END = 1e-6  # radians or metres that joints may be off at the end
 _CHECKED = 0.01  # seconds between configurations, between which is checked at the resolution of a validation
@@ -113,14 +113,14 @@ class ScheduleWorlds:
             if not any({first.name, second.name} <= track.arms for track in moment.tracks):
                 yield first, second
 
-    def _exemptions(self, moment: Moment, scene: SceneGraph) -> set[Exemption]:
+    def _exemptions(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
         tips = [arm.tip for arm in self.plan.robots]
-        found = set(self.rules.exemptions(scene, touched=self.rules.held(scene)))
+        found = set(self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene)))
         for phase in moment.phases:
             step, rules = self.plan.steps[phase.step - 1], self.rules.acting(phase.segment.arm)
             before = self.plan.steps[phase.step - 2].scene if phase.step > 1 else self.plan.scene
             support = handling_supports(step.segments, before, tips)[phase.index]
-            found.update(segment_exemptions(phase.segment, scene, rules=rules, support=support))
+            found.update(segment_allowed_contacts(phase.segment, scene, rules=rules, support=support))
         return found
 
 

@@ -26,7 +26,7 @@ from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules
-from tmkit.motion.collision_rules import Exemption
+from tmkit.motion.collision_rules import AllowedContact
 from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, mechanism_joint
@@ -188,15 +188,15 @@ def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Coll
     return tuple(supports)
 
 
-def segment_exemptions(
+def segment_allowed_contacts(
     segment: Segment, scene: SceneGraph, *, rules: CollisionRules, support: str | None
-) -> tuple[Exemption, ...]:
+) -> tuple[AllowedContact, ...]:
     """Return what the rules let touch in a segment of its kind."""
     if segment.held is None or segment.kind is SegmentKind.TRANSIT:
-        return rules.exemptions(scene)
+        return rules.allowed_contacts(scene)
     if segment.kind in (SegmentKind.TRANSFER, SegmentKind.POUR):
-        return rules.exemptions(scene, touched=segment.held)
-    return rules.exemptions(scene, touched=segment.held, support=support)
+        return rules.allowed_contacts(scene, contact_object=segment.held)
+    return rules.allowed_contacts(scene, contact_object=segment.held, support=support)
 
 
 def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None) -> Iterator[str]:

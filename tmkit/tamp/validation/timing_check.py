@@ -78,7 +78,7 @@ def _faults(piece: Piece, rows: np.ndarray, check: RunCheck, rules: CollisionRul
             yield f"it violates a path constraint: {constraint}"
     if segment.kind is SegmentKind.PUSH and segment.held is not None:
         scene = scene.reparent(segment.held, piece.arm.tip, q=rows[0])
-    world = rules.acting(segment.arm).check_world(scene, segment.exemptions)
+    world = rules.acting(segment.arm).check_world(scene, segment.allowed_contacts)
     found = recheck_path(world, rows, resolution=_RESOLUTION, tool_frame=piece.arm.tool, tool_travel=_TRAVEL)
     if found.pair is not None:
         yield f"'{found.pair[0]}' and '{found.pair[1]}' collide"

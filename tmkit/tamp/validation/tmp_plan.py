@@ -3,8 +3,8 @@
 Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed: the kind of a motion
 follows from its position in the plan (before an object changes hands, the last motion is the straight approach or
 lowering, after it the first is the straight lift or retreat, and all others are transits and transfers), what may touch
-from the rules of contact, and what an action changes that moves nothing (:class:`tmkit.manipulation.Change`) from the
-domain's semantics.
+from the rules of contact, and what an action changes that moves nothing (:class:`tmkit.manipulation.ApplyEffects`) from
+the domain's semantics.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
@@ -26,14 +26,14 @@ from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
 from tmkit.formats.tmp_file import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparent, Waypoint, read_tmp
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Change
-from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionRules
 from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
-from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
 from tmkit.plans.tmp_file import TMP_HEADER, tmp_footer
-from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
+from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import held_by
 from tmkit.robots.robot_files import Robots, find_manipulators, home_configuration
@@ -41,7 +41,7 @@ from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_exemptions
+from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_allowed_contacts
 
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
@@ -228,7 +228,7 @@ class _PlanReader:
 
     def changes(
         self, action: GroundAction, scene: SceneGraph, q: Configuration, *, has_motion: bool
-    ) -> tuple[ClassChange | FactChange, ...]:
+    ) -> tuple[ClassEffect | FactEffect, ...]:
         """Return the changes of an action: of classes where nothing moves, by the semantics, and of facts, by PDDL."""
         if has_motion and not self.domain.stored_predicates:
             return ()
@@ -237,9 +237,9 @@ class _PlanReader:
             facts = self.domain.fact_changes(scene, problem.apply(problem.init, action))
         except TmkitError:
             return ()  # the checker will say so
-        context = ActionContext(scene, q, np.random.default_rng(0), Sampling(Samplers(), self.robots[0]))
+        context = ActionContext(scene, q, np.random.default_rng(0), SeededSamplers(Samplers(), self.robots[0]))
         first = None if has_motion else next(self.domain.candidates(action, context), None)
-        return (*first.changes, *facts) if isinstance(first, Change) else facts
+        return (*first.changes, *facts) if isinstance(first, ApplyEffects) else facts
 
     def action(self, entry: TmpAction) -> GroundAction:
         """Return the action that a line names; letters may be large where the domain's are small."""
@@ -302,7 +302,7 @@ class _PlanReader:
         joints = dict(zip(arm.joints, map(float, path[-1]), strict=True))
         try:
             q = self.scene.configuration({**joints, **gripper}, base=self.q)
-            change = Reparenting(object, parent, self.scene.pose(object, relative_to=parent, q=q))
+            change = Attachment(object, parent, self.scene.pose(object, relative_to=parent, q=q))
             segments.append(self.segment(kind, arm, path[-1:], gripper, object, change))
         except TmkitError as error:
             raise _error(entry.place, str(error)) from error
@@ -341,7 +341,7 @@ class _PlanReader:
         path: NDArray[np.float64],
         gripper: dict[str, float],
         object: str | None,
-        change: Reparenting | None,
+        change: Attachment | None,
     ) -> Segment:
         """Return a segment, without what the rules let touch in it, and go to its end."""
         path = read_only(np.array(path))
@@ -358,9 +358,9 @@ class _PlanReader:
         made: list[Segment] = []
         for segment, support in zip(segments, supports, strict=True):
             own = rules.acting(segment.arm)
-            exemptions = segment_exemptions(segment, scene, rules=own, support=support)
+            allowed_contacts = segment_allowed_contacts(segment, scene, rules=own, support=support)
             constraints = carrying_constraints(scene, own.held(scene))
-            made.append(replace(segment, exemptions=exemptions, constraints=constraints))
+            made.append(replace(segment, allowed_contacts=allowed_contacts, constraints=constraints))
             change = segment.reparenting
             scene = scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)
         return made

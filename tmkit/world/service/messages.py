@@ -102,14 +102,14 @@ class SetAttribute(_Message, tag="attribute"):
     stamp: float | None = None
 
 
-class Change(_Message, tag="change"):
+class ApplyEffects(_Message, tag="change"):
     """Any edit: the difference to a version of the world, or with base -1 to the empty scene, such as new frames."""
 
     base: int
     record: bytes
 
 
-Operation = SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute | Change
+Operation = SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute | ApplyEffects
 
 
 class Edit(_Message, tag="edit"):
