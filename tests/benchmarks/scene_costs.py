@@ -39,7 +39,7 @@ HOW = (
     "reparent. Times are those of a call from Python, the best of several on two shared cores; the memory is the "
     "mean over a thousand versions, all kept, each of which moves one thing more, and counts Python's own object "
     "too. The dict holds a parent and a pose for each name. Made by `python tests/benchmarks/scene_costs.py`; the "
-    "reason for the growth is in [](../concepts/architecture.md#why-a-weight-balanced-tree)."
+    "reason for the growth is in [](../concepts/core.md#why-a-weight-balanced-tree)."
 )
 
 
