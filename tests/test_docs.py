@@ -30,6 +30,7 @@ from tmkit.graph import SceneGraph, tree_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+ARENA = ROOT / "tests" / "benchmarks" / "comparison" / "README.md"
 LESSONS = [page for page in PAGES if page.parent == TUTORIALS]
 
 
@@ -56,7 +57,7 @@ def run_page(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *(page for page in PAGES if page not in LESSONS)], ids=lambda page: page.name
+    "page", [ROOT / "README.md", ARENA, *(page for page in PAGES if page not in LESSONS)], ids=lambda page: page.name
 )
 def test_marked_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every marked block runs without an error, and prints what the page says it prints."""

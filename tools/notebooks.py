@@ -67,7 +67,7 @@ def blocks_of(page: Path) -> list[Block]:
     found = []
     for match in _BLOCK.finditer(text):
         mark, language = match[1] or "", match[4] or ""
-        if page.name == "README.md" and language == "python":
+        if page == ROOT / "README.md" and language == "python":
             mark = "run"
         line = text.count("\n", 0, match.start(5)) + 1
         block = Block(mark, language, match[2] or "", match[3] or "", match[5], line, match.start(), match.end())

@@ -26,10 +26,10 @@ from scipy.spatial.transform import Rotation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.comparison.motion_problems import MotionProblem, read_motion_problem
 from benchmarks.motion_table import best_times, table
 
 import tmkit as tk
-from tmkit.batch.motion_problems import MotionProblem, read_motion_problem
 from tmkit.motion import CollisionWorld, PathQuery, PathStatus, recheck_path, search_path
 from tmkit.motion.ompl_planner import OmplPlanner
 from tmkit.robots.robot_files import find_manipulators

@@ -21,7 +21,7 @@ from tmkit.errors import MissingFileError, nearest_name
 __all__ = ["data_path", "data_roots", "is_bare", "is_built_in", "resolve_name"]
 
 
-_KINDS = {"scenes": (".robray", ".json"), "scenes/robots": (".toml",), "scenes/suites": (".toml",), "domains": ()}
+_KINDS = {"scenes": (".robray", ".json"), "scenes/robots": (".toml",), "domains": ()}
 
 
 def data_roots() -> tuple[Path, ...]:

@@ -12,11 +12,9 @@
     "options.max_iterations" = [2, 4]
 
 A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and ``options`` in place of
-a problem; one with ``motions = "FOLDER"`` a ``scene``, a ``robot`` and ``max_iterations``
-(:mod:`tmkit.batch.motion_problems`); one with ``pddlstream = "FILE.json"`` its ``options``
-(:mod:`tmkit.batch.tamp_problems`), as one with ``lagriffoul = "FILE.xml"`` (:mod:`tmkit.batch.lagriffoul_problems`). A
-table of problems makes an entry for each combination of its grid. It is data, as problem files are: reading one runs no
-code, and files that it names lie in the folders that it may name.
+a problem, as one with ``source = "MODULE:NAME"``, which the caller allows (:mod:`tmkit.batch.named_sources`). A table
+of problems makes an entry for each combination of its grid. It is data, as problem files are: reading one runs no code
+but that of allowed sources, and files that it names lie in the folders that it may name.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
 """
@@ -25,8 +23,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +34,16 @@ from tmkit._support.data import resolve_name
 from tmkit._support.options import option_kinds
 from tmkit._support.toml_files import read_toml
 from tmkit.batch.generators import GeneratorSource
-from tmkit.batch.lagriffoul_problems import read_lagriffoul_problem
-from tmkit.batch.motion_problems import MotionSource
+from tmkit.batch.named_sources import import_source, make_source
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, ProblemSource
-from tmkit.batch.tamp_problems import read_tamp_problem
 from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
-from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.tamp.problem_files import lines_of, read_options, read_problem
 
 _MOST_PROBLEMS = 10_000_000
 _OWN_KEYS = ("grid", "name", "problem", "seeds")
-_MOTION_KEYS = ("max_iterations", "motions", "robot", "scene")
 _GENERATOR_KEYS = ("generator", "options", "parameters")
+_SOURCE_KEYS = ("options", "parameters", "source")
 
 
 def load_batch(
@@ -58,6 +54,7 @@ def load_batch(
     allow_folders: Sequence[str | Path] = (),
     packages: Mapping[str, str | Path] | None = None,
     meshes: str = "load",
+    allow_sources: Collection[str] = (),
 ) -> Batch:
     """Load a batch file.
 
@@ -68,17 +65,20 @@ def load_batch(
         allow_folders: as for :func:`tmkit.tamp.load_planning_problem`.
         packages: as there.
         meshes: as there.
+        allow_sources: names ``MODULE:NAME`` of problem sources that the file may have; importing one runs its code.
 
     Raises:
-        MissingFileError: no such file.
-        FileFormatError: the file is wrong, or names code; the message has the file, the line and the key.
+        MissingFileError: if there is no such file.
+        FileFormatError: if the file is wrong, or names code that is not allowed; the message has file, line and key.
     """
     check_argument(path, (str, Path), "path", function="load_batch")
+    check_argument(allow_sources, (list, tuple, set, frozenset), "allow_sources", function="load_batch")
     resolve_name(Path(path), "", suffixes=(".toml",))
     file = Path(path)
     document, text = read_toml(file, "a batch")
     top = JsonNode(document, str(file))
     reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
+    caller = _Caller(reading, domain, semantics, frozenset(allow_sources))
     with lines_of(text):
         known = option_kinds(BatchOptions)
         top.only("problems", *known)
@@ -87,7 +87,7 @@ def load_batch(
         except ConfigurationError as error:
             raise top.get(error.data["option"]).error(str(error)) from None
         entries = tuple(
-            BatchEntry(name, _source(table, where, seeds[0], reading, domain, semantics), seeds, parameters)
+            BatchEntry(name, caller.source(table, where, seeds[0]), seeds, parameters)
             for node in top.get("problems").items()
             for name, table, where, seeds, parameters in _combinations(node, file)
         )
@@ -97,29 +97,28 @@ def load_batch(
             raise top.get("problems").error(str(error)) from None
 
 
-def _source(
-    table: JsonNode,
-    file: Path,
-    seed: int,
-    reading: Mapping[str, Any],
-    domain: str | Path | None,
-    semantics: str | Path | None,
-) -> ProblemSource:
-    if "motions" in table.table():
-        return _motions(table, file, reading)
-    if "pddlstream" in table.table():
-        table.only("options", "pddlstream")
-        return FixedProblem(read_tamp_problem(file.parent / table.get("pddlstream").name()), read_options(table, file))
-    if "lagriffoul" in table.table():
-        table.only("goal", "lagriffoul", "options")
-        goal = file.parent / table.get("goal").name() if "goal" in table.table() else None
-        problem = read_lagriffoul_problem(file.parent / table.get("lagriffoul").name(), goal)
-        return FixedProblem(problem, read_options(table, file))
-    if "generator" not in table.table():
-        return FixedProblem(*read_problem(table, file, reading, domain=domain, semantics=semantics))
+@dataclass(frozen=True)
+class _Caller:
+    """The caller's share of a batch: what may be read and run, and the domain in the place of a file's."""
+
+    reading: Mapping[str, Any]
+    domain: str | Path | None
+    semantics: str | Path | None
+    allow_sources: frozenset[str]
+
+    def source(self, table: JsonNode, file: Path, seed: int) -> ProblemSource:
+        """Return the problem source of a table in a file, whose first problem has a seed."""
+        if "source" in table.table():
+            return _named(table, file, seed, self.allow_sources)
+        if "generator" in table.table():
+            return _generated(table, file, seed)
+        return FixedProblem(*read_problem(table, file, self.reading, domain=self.domain, semantics=self.semantics))
+
+
+def _generated(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
+    """Return the problems of a generator."""
     table.only(*_GENERATOR_KEYS)
-    parameters = table.get("parameters").table() if "parameters" in table.table() else {}
-    source = GeneratorSource(table.get("generator").name(), parameters, read_options(table, file))
+    source = GeneratorSource(table.get("generator").name(), _parameters(table), read_options(table, file))
     try:
         source.problem(seed)
     except TmkitError as error:
@@ -128,22 +127,25 @@ def _source(
     return source
 
 
-def _motions(table: JsonNode, file: Path, reading: Mapping[str, Any]) -> MotionSource:
-    """Return the problems of motion of a folder, which the user names on the command line by the batch file."""
-    table.only(*_MOTION_KEYS)
-    own = table.table()
-    scene, robot = table.get("scene"), table.get("robot").name() if "robot" in own else "panda"
-    iterations = table.get("max_iterations").integer() if "max_iterations" in own else MotionSource.max_iterations
-    if iterations < 1:
-        raise table.get("max_iterations").error(f"expected at least 1, received {iterations}")
+def _named(table: JsonNode, file: Path, seed: int, allowed: Collection[str]) -> ProblemSource:
+    """Return the problems of a source of the user's."""
+    table.only(*_SOURCE_KEYS)
+    arguments, name = dict(_parameters(table)), table.get("source")
+    if "options" in table.table():
+        arguments["options"] = read_options(table, file)
     try:
-        source = MotionSource(
-            str(file.parent / table.get("motions").name()), load_scene(scene.name(), **reading), robot, iterations
-        )
-        source.motion(0)
+        kind = import_source(name.name(), allowed)
     except TmkitError as error:
-        raise table.get("motions").error(str(error)) from None
-    return source
+        raise name.error(str(error)) from None
+    try:
+        return make_source(name.name(), kind, arguments, seed)
+    except TmkitError as error:
+        place = "options" if isinstance(error, UnknownNameError) and error.data["name"] == "options" else "parameters"
+        raise (table.get(place) if place in table.table() else name).error(str(error)) from None
+
+
+def _parameters(table: JsonNode) -> Mapping[str, Any]:
+    return table.get("parameters").table() if "parameters" in table.table() else {}
 
 
 def _combinations(node: JsonNode, file: Path) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:

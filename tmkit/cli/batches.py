@@ -1,4 +1,4 @@
-"""The commands for many problems: ``tmkit batch``, ``tmkit dataset`` and ``tmkit arena``."""
+"""The commands for many problems: ``tmkit batch`` and ``tmkit dataset``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, package_folders
-from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import print_json, progress, say
 
 
@@ -26,6 +25,14 @@ def batch(
     ] = None,
     domain: DomainOption = None,
     semantics: SemanticsOption = None,
+    allow_source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-source",
+            metavar="MODULE:NAME",
+            help="A problem source that the file may name, whose code is run; repeatable.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
     package: Packages = None,
@@ -45,6 +52,7 @@ def batch(
             allow_folders=allow or (),
             packages=package_folders(package),
             meshes=meshes,
+            allow_sources=allow_source or (),
         )
     with progress("planning") as work:
         summary = run_batch(problems, output, scheduler=scheduler, workers=workers, on_progress=work)
@@ -103,55 +111,3 @@ def dataset(
             on_progress=work,
         )
     say(f"Written to {output}")
-
-
-def arena(
-    suites: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SUITE|BATCH.toml",
-            help="Suites that ship, or batch files.",
-            autocompletion=complete_names(Kind.SUITES),
-        ),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results and the table.")],
-    planner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="tmkit|pddlstream:FOLDER|MODULE:NAME|FILE.py:NAME", help="A planner, whose code is run; repeatable."
-        ),
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Problems of each kind; all by default.")] = None,
-    simulate: Annotated[bool, typer.Option("--simulate", help="Execute the plans in the simulator.")] = False,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Problems solved at a time here; by default one a core.")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run planners on suites of problems and print one table: solved, valid, time, length of plans and paths."""
-    from tmkit.batch.arena import arena_table, load_suite, run_arena
-
-    with progress("reading the suites"):
-        problems = {Path(name).stem: load_suite(name) for name in suites}
-    with progress("planning") as work:
-        rows = run_arena(
-            problems,
-            output,
-            planners=planner or ["tmkit"],
-            seeds=seeds,
-            simulate=simulate,
-            scheduler=scheduler,
-            workers=workers,
-            on_progress=work,
-        )
-    if as_json:
-        print_json([row.to_dict() for row in rows])
-        return
-    say(arena_table(rows).rstrip())
-    for row in rows:
-        if row.failure:
-            say(f"{row.suite}: {row.problem}, {row.planner}: {row.failure}")
-    say(f"Written to {output / 'arena.md'}")

@@ -1,4 +1,4 @@
-"""``tmkit list``: the built-in robots, scenes, domains and suites of problems."""
+"""``tmkit list``: the built-in robots, scenes and domains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SENTENCE_END = re.compile(r"\.(\s|$)")
 
 
 def list_built_in(kind: Annotated[Kind, word_argument(Kind, help="What to list.")], as_json: AsJson = False) -> None:
-    """List the built-in robots, scenes, domains or suites of problems, with a description of each.
+    """List the built-in robots, scenes or domains, with a description of each.
 
     The names are those that 'tmkit plan' and the other commands take.
     """

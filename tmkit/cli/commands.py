@@ -48,10 +48,6 @@ EXAMPLES = {
         "tmkit dataset results -o data",
         "tmkit dataset results -o episodes --layout lerobot --pictures 160x120",
     ],
-    "arena": [
-        "tmkit arena hanoi ceiling -o results",
-        "tmkit arena geometry -o results --planner tmkit --planner my_planner:plan --simulate",
-    ],
     "view": [
         "tmkit view plan.json",
         "tmkit view panda_table blocks3 --domain blocks --robot panda",
@@ -134,7 +130,6 @@ app.command("simulate")(planning.simulate)
 app.command("export")(planning.export)
 app.command("batch")(batches.batch)
 app.command("dataset")(batches.dataset)
-app.command("arena")(batches.arena)
 app.command("view")(viewing.view)
 app.command("serve")(serving.serve)
 app.add_typer(bags.app, name="bag")

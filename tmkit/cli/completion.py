@@ -26,7 +26,6 @@ class Kind(StrEnum):
     ROBOTS = "robots"
     SCENES = "scenes"
     DOMAINS = "domains"
-    SUITES = "suites"
 
 
 class Shell(StrEnum):
@@ -41,12 +40,11 @@ _PATTERNS = {
     Kind.ROBOTS: ("scenes/robots/*.toml",),
     Kind.SCENES: ("scenes/*.robray", "scenes/*.json"),
     Kind.DOMAINS: ("domains/*/domain.pddl",),
-    Kind.SUITES: ("scenes/suites/*.toml",),
 }
 
 
 def built_in_files(kind: Kind) -> dict[str, Path]:
-    """Return the files of the built-in robots, scenes, domains or suites by name, in the order of the names."""
+    """Return the files of the built-in robots, scenes or domains by name, in the order of the names."""
     found = [path for root in reversed(data_roots()) for pattern in _PATTERNS[kind] for path in root.glob(pattern)]
     by_name = {path.parent.name if kind is Kind.DOMAINS else path.stem: path for path in found}
     return {name: by_name[name] for name in sorted(by_name)}  # of one name that of the root searched first

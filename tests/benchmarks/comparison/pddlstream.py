@@ -23,8 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from benchmarks.comparison.pddlstream_sampling import Choice, PddlStreamSampling, handled
+
 from tmkit._support.signals import temporary_folder
-from tmkit.batch.pddlstream_sampling import Choice, PddlStreamSampling, handled
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import Action, And, Not
 from tmkit.pddl.formulas import Atom, Formula
@@ -44,7 +45,7 @@ _SECONDS = 600.0  # of a search without a time limit
 
 @dataclass(frozen=True)
 class PddlStream:
-    """PDDLStream from a checkout, with up-fast-downward: a planner for :func:`tmkit.batch.arena.run_arena`.
+    """PDDLStream from a checkout as a planner of the arena, with Fast Downward of up-fast-downward.
 
     Args:
         folder: the checkout, with the submodule ``downward``, whose translator is used.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.comparison.arena import load_suite
+from benchmarks.comparison.lagriffoul_problems import read_lagriffoul_problem
 
 import tmkit as tk
-from tmkit.batch import load_batch
-from tmkit.batch.lagriffoul_problems import read_lagriffoul_problem
 from tmkit.errors import FileFormatError, TaskError
 from tmkit.plans import ObjectAt
 
@@ -60,8 +60,11 @@ def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -
 def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
     """Its name in PDDL is an abbreviation; the surface is that of the file, above the table's mesh."""
     _written(tmp_path, "(on-surface bs1 table2)", objects="bs1")
-    (tmp_path / "batch.toml").write_text('[[problems]]\nlagriffoul = "scene.xml"\noptions = {max_iterations = 4}\n')
-    problem, options = load_batch(tmp_path / "batch.toml").entries[0].source.problem(0)
+    source = 'source = "benchmarks.comparison.lagriffoul_problems:stick_source"'
+    parameters = f'parameters = {{ file = "{tmp_path / "scene.xml"}" }}'
+    batch = tmp_path / "batch.toml"
+    batch.write_text(f"[[problems]]\n{source}\n{parameters}\noptions = {{ max_iterations = 4 }}\n", encoding="utf-8")
+    problem, options = load_suite(batch).entries[0].source.problem(0)
     scene = problem.scene
     assert problem.goals == ("(on stick_blue1 table2)",)
     assert scene.parent("stick_blue1") == "table1"

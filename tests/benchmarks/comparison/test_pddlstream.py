@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from benchmarks.comparison.arena import find_planner
+from benchmarks.comparison.pddlstream import DOMAINS, PddlStream
+from benchmarks.comparison.pddlstream_sampling import PddlStreamSampling, Rest
 
 import tmkit as tk
-from tmkit.batch.arena import find_planner
-from tmkit.batch.pddlstream import DOMAINS, PddlStream
-from tmkit.batch.pddlstream_sampling import PddlStreamSampling, Rest
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation import MoveTo, Place, Sequence
 from tmkit.pddl import GroundAction

@@ -24,6 +24,7 @@ from tmkit._support.named_code import named_module
 from tmkit._support.source_location import first_repeated
 from tmkit.batch.attempts import Row
 from tmkit.errors import ConfigurationError, FileFormatError, MissingExtraError, MissingFileError
+from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import Box, Cylinder, SceneGraph, Shape, Sphere
 from tmkit.motion import CollisionWorld, PathStatus
@@ -130,6 +131,25 @@ class MotionSource:
         if not callable(getattr(made, "search", None)):
             raise ConfigurationError(f"'{self.planner}' is no motion planner: it has no method 'search'")
         return made  # type: ignore[no-any-return]  # it has the method
+
+
+def motion_source(
+    folder: str, scene: str, *, robot: str = "panda", max_iterations: int = MotionSource.max_iterations
+) -> MotionSource:
+    """Return the problems of a folder, for batch files.
+
+    Args:
+        folder: the folder.
+        scene: the file or name of the scene with the robot alone.
+        robot: the arm.
+        max_iterations: of the search.
+
+    Raises:
+        ConfigurationError: if ``max_iterations`` is not positive.
+    """
+    if max_iterations < 1:
+        raise ConfigurationError(f"max_iterations must be at least 1, not {max_iterations}")
+    return MotionSource(folder, load_scene(scene), robot, max_iterations)
 
 
 def read_motion_problem(

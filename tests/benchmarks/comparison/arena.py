@@ -1,6 +1,6 @@
 """The arena: planners on suites of problems, in one table.
 
-A suite is a batch file; those that ship are in ``scenes/suites``. A planner is a function or an object that can be
+A suite is a batch file; some are in the folder ``suites``. A planner is a function or an object that can be
 called with a problem and options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None; its plans are checked
 and simulated as ours are.
 
@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from benchmarks.comparison.pddlstream import ALGORITHMS, PddlStream
 
-from tmkit._support.data import resolve_name
+from tmkit._support.data import is_bare
 from tmkit._support.named_code import named_module
 from tmkit._support.output import write_text
 from tmkit._support.results import Displayed
 from tmkit.batch.batch_files import load_batch
-from tmkit.batch.pddlstream import ALGORITHMS, PddlStream
 from tmkit.batch.problems import Batch, BatchEntry, ProblemSource
 from tmkit.batch.results import open_results
 from tmkit.batch.running import BatchProgress, run_batch
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.plans import Plan
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
@@ -35,6 +35,16 @@ from tmkit.tamp.result import PlanResult
 Answer: TypeAlias = PlanResult | Plan | None
 OWN = "tmkit"
 """The name of this planner."""
+
+SUITES = Path(__file__).parent / "suites"
+"""The folder of the suites that have names."""
+
+SOURCES = (
+    "benchmarks.comparison.lagriffoul_problems:stick_source",
+    "benchmarks.comparison.motion_problems:motion_source",
+    "benchmarks.comparison.tamp_problems:carrying_source",
+)
+"""The problem sources that batch files may name here."""
 
 
 class Planner(Protocol):
@@ -115,18 +125,27 @@ class ArenaRow(Displayed):
     failure: str
 
 
-def load_suite(name: str | Path, **reading: Any) -> Batch:
+def suite_names() -> list[str]:
+    """Return the names of the suites of this folder, in their order."""
+    return sorted(path.stem for path in SUITES.glob("*.toml"))
+
+
+def load_suite(name: str | Path) -> Batch:
     """Return the problems of a suite.
 
     Args:
-        name: of one that ships, or a batch file.
-        reading: as for :func:`tmkit.batch.load_batch`.
+        name: one of :func:`suite_names`, or a batch file, which may name :data:`SOURCES`.
 
     Raises:
-        MissingFileError: there is none; the message names the nearest.
-        FileFormatError: the file is wrong.
+        UnknownNameError: if there is no suite of the name; the message has the nearest.
+        MissingFileError: if there is no such file.
+        FileFormatError: if the file is wrong.
     """
-    return load_batch(resolve_name(name, "scenes/suites", suffixes=(".toml",)), **reading)
+    if isinstance(name, str) and is_bare(name):
+        if name not in suite_names():
+            raise UnknownNameError.of("suite", name, suite_names())
+        name = SUITES / f"{name}.toml"
+    return load_batch(name, allow_sources=SOURCES)
 
 
 def run_arena(

@@ -2,7 +2,7 @@
 
 A problem is an XML file with poses, surfaces and the robot, meshes in a folder beside it, and a PDDL problem whose goal
 counts. Problem 3, sorting in clutter, and problem 4, which is not monotonic, are read; of the robot only where it
-begins. Meshes are taken as their bounds, as in :mod:`tmkit.batch.tamp_problems`.
+begins. Meshes are taken as their bounds, as in :mod:`benchmarks.comparison.tamp_problems`.
 
 Invariants: what is read is data; nothing is run.
 """
@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from benchmarks.comparison.tamp_problems import carrying_problem, empty_scene, lies_on
 from numpy.typing import NDArray
 
 from tmkit._support.xml import XmlElement, read_xml
-from tmkit.batch.tamp_problems import carrying_problem, empty_scene, lies_on
+from tmkit.batch.problems import FixedProblem
 from tmkit.errors import FileFormatError, TaskError, TmkitError
 from tmkit.formats.mesh.meshes import read_mesh
 from tmkit.graph import AttachedShape, Box, SceneGraph
@@ -25,6 +26,7 @@ from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
+from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem
 
 _TOP = 0.002  # metres of a surface's thickness: tables of the files end so far below their surfaces
@@ -79,6 +81,11 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
             scene = scene.add_frame(name, "world", pose=pose, shapes=shapes)
     goals: list[Goal] = [_goal(source, atom, [*objects], scene, tables, points) for atom in atoms]
     return carrying_problem(scene, base, goals)
+
+
+def stick_source(file: str, goal: str | None = None, options: PlanningOptions | None = None) -> FixedProblem:
+    """Return the problem of a file with its options, for batch files."""
+    return FixedProblem(read_lagriffoul_problem(file, goal), options or PlanningOptions())
 
 
 def _goal_of(file: Path, goal: str | Path | None, names: list[str], movable: set[str]) -> tuple[Source, list[Group]]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.comparison.arena import arena_table, load_suite, run_arena, suite_names
 
 from tmkit.batch import Batch
-from tmkit.batch.arena import arena_table, load_suite, run_arena
-from tmkit.cli.completion import Kind, built_in_files
-from tmkit.errors import ConfigurationError, MissingFileError
+from tmkit.errors import ConfigurationError, MissingFileError, UnknownNameError
+from tmkit.tamp.problem import problem_file_of
 
 pytest.importorskip("distributed")
 
 
-@pytest.mark.parametrize("name", sorted(built_in_files(Kind.SUITES)))
+@pytest.mark.parametrize("name", suite_names())
 def test_suites_that_ship_can_be_read(name: str) -> None:
     """Each has several kinds of problems, whose scenes, goals and parameters are right."""
     batch = load_suite(name)
     assert len(batch.entries) > 2
-    for job in batch.jobs():
-        assert job.entry.source.digest
+    for entry in batch.entries:
+        assert entry.source.digest
+        problem, _ = entry.source.problem(entry.seeds[0])
+        assert all((file := problem_file_of(goal)) is None or file.is_file() for goal in problem.goals)
     assert batch.options.check
 
 
@@ -28,7 +30,10 @@ def test_planners_of_others_are_judged_by_their_plans(tmp_path: Path) -> None:
     """One that gives up has no plan, and one whose plans collide has none that is valid."""
     batch = load_suite("geometry")
     entries = [entry for entry in batch.entries if entry.name == "swaps"][:1]
-    others = ["support.other_planner:first_goal_only", "support.other_planner:through_the_table"]
+    others = [
+        "benchmarks.comparison.other_planner:first_goal_only",
+        "benchmarks.comparison.other_planner:through_the_table",
+    ]
     rows = run_arena(
         {"swaps": Batch(tuple(entries), batch.options)},
         tmp_path,
@@ -59,11 +64,13 @@ def test_what_is_no_planner_or_suite_is_refused(tmp_path: Path) -> None:
             "nowhere:plan",
             r"no planner 'nowhere:plan': the module cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
         ),
-        ("support.other_planner:plan", r"has no attribute 'plan'"),
-        ("support.other_planner:NO_PLANNER", r"cannot be called with a problem and options"),
+        ("benchmarks.comparison.other_planner:plan", r"has no attribute 'plan'"),
+        ("benchmarks.comparison.other_planner:NO_PLANNER", r"cannot be called with a problem and options"),
         ("nonsense", r"there is no planner 'nonsense': expected MODULE:NAME or FILE.py:NAME"),
     ):
         with pytest.raises(ConfigurationError, match=match):
             run_arena({"hanoi": batch}, tmp_path, planners=[name])
-    with pytest.raises(MissingFileError, match=r"did you mean 'hanoi'\?"):
+    with pytest.raises(UnknownNameError, match=r"did you mean 'hanoi'\?"):
         load_suite("hanoy")
+    with pytest.raises(MissingFileError, match=r"there is no file 'hanoi\.toml'"):
+        load_suite("hanoi.toml")

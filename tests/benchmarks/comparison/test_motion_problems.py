@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.comparison.arena import load_suite, run_arena
+from benchmarks.comparison.motion_problems import MotionSource, read_motion_problem
 
 import tmkit as tk
-from tmkit.batch import load_batch, open_results, run_batch
-from tmkit.batch.arena import run_arena
-from tmkit.batch.motion_problems import MotionSource, read_motion_problem
+from tmkit.batch import open_results, run_batch
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
 from tmkit.robots.robot_files import find_manipulators
 
@@ -58,6 +58,16 @@ def _source(folder: Path, **options: object) -> MotionSource:
     return MotionSource(str(folder), tk.load_scene("panda_alone"), "panda", **options)  # type: ignore[arg-type]
 
 
+def _batch(folder: Path, motions: Path) -> Path:
+    """Write a batch file with two problems of motion."""
+    file = folder / "motions.toml"
+    source = '"benchmarks.comparison.motion_problems:motion_source"'
+    parameters = f'folder = "{motions}", scene = "panda_alone"'
+    text = f'[[problems]]\nname = "around"\nsource = {source}\nseeds = 2\nparameters = {{ {parameters} }}\n'
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
 def test_a_scene_has_what_the_file_says(folder: Path) -> None:
     """Shapes where MoveIt has them; hands that are wider open than ours are open."""
     motion = _source(folder).motion(0)
@@ -76,16 +86,15 @@ def test_a_scene_has_what_the_file_says(folder: Path) -> None:
 
 def test_planners_are_compared_on_motions(folder: Path, tmp_path: Path) -> None:
     """Each path is checked; one that goes straight gives up where the ball is."""
-    file = tmp_path / "motions.toml"
-    file.write_text('[[problems]]\nname = "around"\nmotions = "around"\nscene = "panda_alone"\nseeds = 2\n')
-    planners = ["tmkit", "support.other_planner:StraightOnly"]
-    rows = run_arena({"motions": load_batch(file)}, tmp_path / "out", planners=planners, workers=1)
+    file = _batch(tmp_path, folder)
+    planners = ["tmkit", "benchmarks.comparison.other_planner:StraightOnly"]
+    rows = run_arena({"motions": load_suite(file)}, tmp_path / "out", planners=planners, workers=1)
     assert [(row.solved, row.invalid, row.runs) for row in rows] == [(2, 0, 2), (1, 0, 2)]
     assert rows[1].failure == "no plan: no path"
     assert rows[0].path_length is not None
     assert rows[0].path_length >= (1.2 + 2.6) / 2
     assert rows[0].slow_seconds is not None
-    found = run_batch(load_batch(file), tmp_path / "again", workers=1)
+    found = run_batch(load_suite(file), tmp_path / "again", workers=1)
     assert found.statuses == {"solved": 2}
     assert all(row["is_valid"] for row in open_results(tmp_path / "again"))
 
@@ -131,11 +140,10 @@ def test_folders_and_planners_that_are_none(folder: Path, tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match=r"has 2 problems, none with the number 2"):
         _source(folder).motion(2)
     with pytest.raises(ConfigurationError, match=r"is no motion planner: it has no method 'search'"):
-        _source(folder, planner="support.other_planner:first_goal_only").row(0)
+        _source(folder, planner="benchmarks.comparison.other_planner:first_goal_only").row(0)
     (folder / "request0002.yaml").unlink()
     with pytest.raises(MissingFileError, match=r"request0002\.yaml"):
         _source(folder).motion(0)
-    file = tmp_path / "motions.toml"
-    file.write_text('[[problems]]\nmotions = "nowhere"\nscene = "panda_alone"\n')
-    with pytest.raises(FileFormatError, match=r"motions\.toml:2: .*there is no file '.*nowhere/scene0001\.yaml'"):
-        load_batch(file)
+    file = _batch(tmp_path, tmp_path / "nowhere")
+    with pytest.raises(FileFormatError, match=r"motions\.toml:5: .*there is no file '.*nowhere/scene0001\.yaml'"):
+        load_suite(file)

@@ -16,12 +16,14 @@ import numpy as np
 
 from tmkit._support.json_files import read_json
 from tmkit._support.limits import ReadingLimits
+from tmkit.batch.problems import FixedProblem
 from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph, Shape, Sphere
 from tmkit.plans import ObjectAt, ObjectIn
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
+from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem
 
 _ROBOTS, _DOMAIN = ("panda", "panda_base"), "mobile_manipulation"
@@ -48,6 +50,11 @@ def read_tamp_problem(path: str | Path) -> PlanningProblem:
     for node in task.get("regions").items():
         scene = _with_region(scene, node, tables)
     return carrying_problem(scene, _pose(_only(top.get("robots"))), [*_goals(task, scene, tables)])
+
+
+def carrying_source(file: str, options: PlanningOptions | None = None) -> FixedProblem:
+    """Return the problem of a file with its options, for batch files."""
+    return FixedProblem(read_tamp_problem(file), options or PlanningOptions())
 
 
 def empty_scene() -> SceneGraph:

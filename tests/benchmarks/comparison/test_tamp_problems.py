@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.comparison.arena import load_suite
+from benchmarks.comparison.tamp_problems import read_tamp_problem
 
 import tmkit as tk
-from tmkit.batch import load_batch
-from tmkit.batch.tamp_problems import read_tamp_problem
 from tmkit.errors import FileFormatError
 from tmkit.plans import ObjectAt, ObjectIn
 
@@ -49,8 +49,11 @@ def _written(path: Path, **goals: Any) -> Path:
 def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> None:
     """On to the table, or into a region of it."""
     file = _written(tmp_path / "carry.json", goal_regions={"can": region})
-    (tmp_path / "batch.toml").write_text('[[problems]]\npddlstream = "carry.json"\noptions = {max_iterations = 4}\n')
-    problem, options = load_batch(tmp_path / "batch.toml").entries[0].source.problem(0)
+    source = 'source = "benchmarks.comparison.tamp_problems:carrying_source"'
+    parameters = f'parameters = {{ file = "{tmp_path / "carry.json"}" }}'
+    batch = tmp_path / "batch.toml"
+    batch.write_text(f"[[problems]]\n{source}\n{parameters}\noptions = {{ max_iterations = 4 }}\n", encoding="utf-8")
+    problem, options = load_suite(batch).entries[0].source.problem(0)
     assert (
         problem.goals
         == read_tamp_problem(file).goals

@@ -1,0 +1,112 @@
+"""Problem sources that a batch file names as ``MODULE:NAME``.
+
+::
+
+    [[problems]]
+    source = "my_problems:Towers"      # Towers(height=4).problem(seed)
+    parameters = { height = 4 }
+
+Such a name is code, and a batch file runs no code by itself. A module is imported only if the caller has allowed the
+same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
+
+Invariants: nothing is imported for a name that the caller has not allowed; a source is checked before a batch starts.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeGuard
+
+from tmkit._support.named_code import named_object
+from tmkit.batch.problems import ProblemSource
+from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.tamp.options import PlanningOptions
+from tmkit.tamp.problem import PlanningProblem
+
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+"""A module in dots, a colon and a name."""
+
+
+def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
+    """Import the class or function ``MODULE:NAME``, if it is allowed.
+
+    Args:
+        name: its name; the module is one that Python can import.
+        allowed: the names that the caller allows.
+
+    Raises:
+        ConfigurationError: if the name is not allowed or of another form, or the module cannot be imported.
+        UnknownNameError: if the module has no such name; the message has the nearest.
+    """
+    if _NAME.fullmatch(name) is None or name.rpartition(":")[0].endswith(".py"):
+        raise ConfigurationError(f"expected MODULE:NAME, a module that Python can import, received '{name}'")
+    if name not in allowed:
+        raise ConfigurationError(
+            f"'{name}' is code, which a batch file may not run by itself; if you trust it, allow it by "
+            f"--allow-source {name} on the command line, or allow_sources=['{name}'] of load_batch"
+        )
+    found = named_object(name, kind="problem source")
+    if not callable(found):
+        raise ConfigurationError(f"'{name}' is no problem source: expected a class or a function, received {found!r}")
+    return found  # type: ignore[no-any-return]  # it can be called
+
+
+def make_source(name: str, kind: Callable[..., Any], arguments: Mapping[str, Any], seed: int) -> ProblemSource:
+    """Call a class or function with keyword arguments, and check the problem source that it returns.
+
+    Args:
+        name: the name in messages.
+        kind: the class or function.
+        arguments: the keyword arguments.
+        seed: the seed of the problem that is tried.
+
+    Raises:
+        UnknownNameError: if there is no parameter of the name of an argument; the message has the nearest.
+        ConfigurationError: if the call or the problem raises an error, or the result is no problem source.
+    """
+    _check_names(kind, arguments)
+    try:
+        source = kind(**arguments)
+    except Exception as error:  # any error of the user's code
+        raise ConfigurationError(f"'{name}' cannot be made: {_described(error)}") from error
+    if not _is_source(source):
+        raise ConfigurationError(
+            f"'{name}' is no problem source: expected a method 'problem' and a text 'digest', received {source!r}"
+        )
+    try:
+        made = source.problem(seed)
+    except Exception as error:  # any error of the user's code
+        raise ConfigurationError(f"the problem of seed {seed} of '{name}': {_described(error)}") from error
+    match made:
+        case (PlanningProblem(), PlanningOptions()):
+            return source
+    raise ConfigurationError(
+        f"'{name}' is no problem source: expected a PlanningProblem and PlanningOptions of 'problem', received {made!r}"
+    )
+
+
+def _check_names(kind: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    try:
+        parameters = inspect.signature(kind).parameters
+    except (TypeError, ValueError):  # of a compiled function, whose call then finds the error
+        return
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name in arguments:
+        if name not in parameters:
+            raise UnknownNameError.of("parameter", name, list(parameters))
+
+
+def _is_source(value: object) -> TypeGuard[ProblemSource]:
+    """Whether a value has the members of :class:`ProblemSource`; a class has its methods, but not their instance."""
+    try:
+        digest = getattr(value, "digest", None)
+    except Exception:  # of the user's property
+        return False
+    return not isinstance(value, type) and callable(getattr(value, "problem", None)) and isinstance(digest, str)
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
