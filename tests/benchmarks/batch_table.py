@@ -16,7 +16,6 @@ Run by hand: ``python tests/benchmarks/batch_table.py [processes] [memory] [work
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -34,6 +33,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+from benchmarks.tables import LiveTable, table_parser
 from distributed import Client, LocalCluster
 
 import tmkit as tk
@@ -340,16 +340,13 @@ def survival(count: int = 500, kills: int = 24) -> list[str]:
 def main() -> None:
     """Measure what is asked for and write it."""
     parts = {"processes": processes, "memory": memory, "workers": workers, "survival": survival}
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = table_parser(__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *parts], help="; ".join(parts))
-    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    lines = []
+    table = LiveTable()
     for name in arguments.parts or parts:
-        lines += parts[name]()
-        print(lines[-1], flush=True)
-    if arguments.out is not None:
-        arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        table.add(*parts[name]())
+    table.write(arguments.out)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ The ratios are what counts; the times depend on the machine and on what else run
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
 import pinocchio
 import pytest
+from benchmarks.tables import least_times
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_query, wall_query
@@ -45,12 +45,7 @@ def qs(scene: SceneGraph) -> NDArray[np.float64]:
 
 def process_time_of(run: Callable[[], object], repeat: int = 5) -> float:
     """The least CPU time of several runs, in seconds."""
-    best = math.inf
-    for _ in range(repeat):
-        began = time.process_time()
-        run()
-        best = min(best, time.process_time() - began)
-    return best
+    return least_times([run], repeat)[0]
 
 
 @pytest.mark.benchmark(group="state check")

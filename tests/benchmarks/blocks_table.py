@@ -7,7 +7,6 @@ real fingers. A block misses when it ends more than 15 mm or 5 degrees from wher
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
@@ -15,6 +14,10 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import deliver, markdown_head, table_parser
 
 import tmkit as tk
 
@@ -88,8 +91,7 @@ def table_of(outcomes: list[Outcome]) -> str:
         "friction between real fingers. Made by `python tests/benchmarks/blocks_table.py`; the planning time is the",
         "median, on two shared cores.",
         "",
-        "| goal | blocks | actions | planned | checked | played | worst error | median planning time |",
-        "|---|---|---|---|---|---|---|---|",
+        *markdown_head("goal | blocks | actions | planned | checked | played | worst error | median planning time"),
     ]
     for kind, blocks in sorted({(o.goal, o.blocks) for o in outcomes}, key=lambda key: (key[0] != "tower", key[1])):
         rows = [o for o in outcomes if (o.goal, o.blocks) == (kind, blocks)]
@@ -115,8 +117,7 @@ def table_of(outcomes: list[Outcome]) -> str:
 
 def main() -> int:
     """Run the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--blocks", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     arguments = parser.parse_args()
@@ -129,10 +130,7 @@ def main() -> int:
                     outcomes.append(outcome)
                     print(outcome, file=sys.stderr, flush=True)
     text = table_of(outcomes)
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     return 0 if all(o.solved and o.checked for o in outcomes) else 1
 
 

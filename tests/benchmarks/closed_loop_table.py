@@ -15,7 +15,6 @@ goal does not hold.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -27,6 +26,8 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import markdown_head, markdown_row, table_parser
 
 import tmkit as tk
 from tmkit.errors import TmkitError
@@ -303,8 +304,7 @@ def decision_times() -> tuple[float, float]:
 
 def main() -> None:
     """Run and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path)
+    parser = table_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--hard", type=int, default=0, help="as many more seeds with worse cameras")
@@ -341,13 +341,12 @@ def table(title: str, seeds: range, is_hard: bool, pictures: Path | None) -> str
         wrong += run.status == ClosedLoopStatus.REACHED.value and not run.is_right
         is_right = "yes" if run.is_right else "**no**"
         cells = (seed, run.problem, run.happened, run.status, run.told[:90], is_right, run.plans, f"{run.seconds:.1f}")
-        rows.append(f"| {' | '.join(map(str, cells))} |")
+        rows.append(markdown_row(cells))
         print(rows[-1], flush=True)
     summary = f"Seeds {seeds[0]} to {seeds[-1]}: {right} of {len(rows)} right, {wrong} claimed success wrongly."
     print(summary)
-    titles = ("seed", "problem", "what happened", "outcome", "told", "right", "plans", "s")
-    head = f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|\n"
-    return f"## {title}\n\n{summary}\n\n{head}" + "\n".join(rows) + "\n"
+    head = markdown_head("seed | problem | what happened | outcome | told | right | plans | s")
+    return f"## {title}\n\n{summary}\n\n" + "\n".join([*head, *rows]) + "\n"
 
 
 if __name__ == "__main__":

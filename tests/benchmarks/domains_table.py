@@ -9,7 +9,6 @@ takes the first seed alone.
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import sys
@@ -17,6 +16,10 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import deliver, markdown_head, table_parser
 
 import tmkit as tk
 from tmkit.simulation import SimulationReport
@@ -130,8 +133,7 @@ def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
         "[](../tutorials/arms_and_drawers.md), [](../tutorials/kitchen.md).",
         "",
         "| domain | problem | arm | actions | task plans | planned | checked | played | worst error | in the hand "
-        "| median planning time |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        * markdown_head("median planning time"),
     ]
     lines += [line for entry in entries() for line in _line(entry, [o for o in outcomes if o.entry == entry])]
     missed = [o for o in outcomes if not o.is_checked or (o.report is not None and not o.report.is_successful)]
@@ -194,8 +196,7 @@ def _short(text: str, most: int = 300) -> str:
 
 def main() -> int:
     """Run the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="small problems and the first seed alone")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--play-seeds", type=int, nargs="*", default=[0, 1, 2], help="those whose plans are played")
@@ -213,10 +214,7 @@ def main() -> int:
                 outcomes.append(outcome)
                 print(outcome, file=sys.stderr, flush=True)
     text = table_of(outcomes, time_limit=arguments.time_limit)
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     return 0 if all(o.is_checked for o in outcomes) else 1
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import markdown_head
 from support.golden_plans import PLANS
 
 import tmkit as tk
@@ -23,8 +24,8 @@ _ENGINES: tuple[Literal["pybullet", "mujoco"], ...] = ("pybullet", "mujoco")
 
 def main(names: list[str]) -> None:
     """Print the table of some plans, or of all."""
-    print("| plan | engine | outcome | objects end within | joints within | slip in the hand | CPU a second |")
-    print("|---|---|---|---|---|---|---|")
+    titles = "plan | engine | outcome | objects end within | joints within | slip in the hand | CPU a second"
+    print("\n".join(markdown_head(titles)))
     for name in names or PLANS:
         plan = PLANS[name]().plan
         assert plan is not None

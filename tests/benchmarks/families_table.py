@@ -9,7 +9,6 @@ does not count in it. The seed of the planner is 0.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import LiveTable, table_parser
 from support.families import FAMILIES, FamilyInstance
 from support.processor_time import processor_seconds
 
@@ -126,7 +126,7 @@ def selected_numbers(numbers: str, only: str | None) -> list[int]:
 
 def main() -> None:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = table_parser(__doc__)
     parser.add_argument("families", nargs="*", choices=[[], *FAMILIES], help="families; by default all")
     parser.add_argument("--numbers", default="0:50", metavar="START:STOP")
     parser.add_argument("--only", choices=["even", "odd"])
@@ -135,12 +135,10 @@ def main() -> None:
     parser.add_argument(
         "--simulate-every", type=int, default=10, help="one of so many instances is simulated; 0 for none"
     )
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--verbose", action="store_true", help="print a line for each instance")
     options = parser.parse_args()
     wall_limit = options.wall_limit or options.limit
-    lines = [HEADER.format(short=SHORT_LIMIT, limit=options.limit), "|---" * 10 + "|"]
-    print("\n".join(lines), flush=True)
+    table = LiveTable([HEADER.format(short=SHORT_LIMIT, limit=options.limit), "|---" * 10 + "|"])
     run(FAMILIES["towers10"].instance(0), limit=wall_limit, is_simulated=False)  # imports are not timed
     for name in options.families or FAMILIES:
         runs: list[Run] = []
@@ -152,10 +150,8 @@ def main() -> None:
         for parity, kind in enumerate(("even", "odd")):
             group = [each for each in runs if each.number % 2 == parity]
             if group:
-                lines.append(row(name, kind, group, limit=options.limit))
-                print(lines[-1], flush=True)
-    if options.out is not None:
-        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+                table.add(row(name, kind, group, limit=options.limit))
+    table.write(options.out)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ within 4 cm of its place: one that fell is at least 5 cm lower. Beside it stands
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import LiveTable, markdown_head, table_parser
 from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
 
 import tmkit as tk
@@ -49,21 +49,17 @@ def row(deviation: float, worlds: int) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = table_parser(__doc__)
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument("--deviations", type=float, nargs="*", default=DEVIATIONS)
-    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     lines = [
-        "| deviation of each block | P(the hand finds a) | looks planned | without looks | as planned |",
-        "|" + "---|" * 5,
+        *markdown_head("deviation of each block | P(the hand finds a) | looks planned | without looks | as planned")
     ]
-    print("\n".join(lines), flush=True)
+    table = LiveTable(lines)
     for deviation in np.asarray(given.deviations).tolist():
-        lines.append(row(deviation, given.worlds))
-        print(lines[-1], flush=True)
-    if given.out is not None:
-        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        table.add(row(deviation, given.worlds))
+    table.write(given.out)
 
 
 if __name__ == "__main__":

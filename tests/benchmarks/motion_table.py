@@ -8,13 +8,11 @@ the ``ompl`` package is missing.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import math
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ import pinocchio
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import deliver, least_times, markdown_table, table_parser
 from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_query, wall_query
 from support.pinocchio_oracle import PinocchioOracle
 
@@ -44,22 +43,6 @@ class Effort:
 
 
 FULL, QUICK = Effort(10000, 25, 20, 5), Effort(200, 3, 3, 1)
-
-
-def best_times(runs: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """Return the least CPU seconds of each run; they take turns."""
-    best = [math.inf] * len(runs)
-    for _ in range(rounds):
-        for number, run in enumerate(runs):
-            began = time.process_time()
-            run()
-            best[number] = min(best[number], time.process_time() - began)
-    return best
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a Markdown table."""
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def microseconds(seconds: float) -> str:
@@ -88,7 +71,7 @@ def collision_rows(effort: Effort) -> list[str]:
             pinocchio.GeometryData(oracle.geometry)
             oracle.broad_phase()
 
-    plain, batch, broad, all_pairs, first, later, later_anew, moving, anew, rebuilt = best_times(
+    plain, batch, broad, all_pairs, first, later, later_anew, moving, anew, rebuilt = least_times(
         [
             lambda: [world.is_in_collision(q) for q in qs],
             lambda: world.in_collision_batch(matrix),
@@ -127,7 +110,7 @@ def collision_rows(effort: Effort) -> list[str]:
         f"A Panda, a table and ten blocks; {count} random configurations, of which {agree} are judged as by pinocchio",
         "testing all pairs. *Another version*: a block hangs off the hand.",
         "",
-        *table(["", "µs", ""], [[str(a), microseconds(float(b)), str(c)] for a, b, c in rows]),
+        *markdown_table(["", "µs", ""], [[str(a), microseconds(float(b)), str(c)] for a, b, c in rows]),
     ]
 
 
@@ -154,7 +137,7 @@ def kinematics_rows(effort: Effort) -> list[str]:
     rows = []
     for restarts in (0, 25):
         runs = [lambda target=target, restarts=restarts: solve(target, restarts) for target in targets]
-        times = best_times(runs, effort.rounds)
+        times = least_times(runs, effort.rounds)
         solved = sum(run().status.name == "SOLVED" for run in runs)
         spread = sorted(times)
         rows.append(
@@ -170,7 +153,7 @@ def kinematics_rows(effort: Effort) -> list[str]:
         f"{len(targets)} poses of the Panda's tip at random configurations, to 1 mm and 5 mrad, from the middle of the",
         "limits.",
         "",
-        *table(["", "solved", "mean µs", "median µs", "95 % µs"], rows),
+        *markdown_table(["", "solved", "mean µs", "median µs", "95 % µs"], rows),
     ]
 
 
@@ -204,7 +187,7 @@ def run_query(query: Query, solve: Callable[[int], Any], effort: Effort, repeats
     seconds, lengths = [], []
     solved = valid = 0
     for seed in range(effort.seeds):
-        seconds.append(best_times([lambda seed=seed: solve(seed)], repeats)[0])
+        seconds.append(least_times([lambda seed=seed: solve(seed)], repeats)[0])
         path = solve(seed)
         if path is None:
             continue
@@ -262,7 +245,7 @@ def query_rows(effort: Effort) -> list[str]:
         f"the path at {CHECK_RESOLUTION} rad and 1 mm of tool travel, without the margin. Lengths are in radians.",
         about_ompl,
         "",
-        *table(["", "by", "median ms", "90 % ms", "solved", "valid", "length"], rows),
+        *markdown_table(["", "by", "median ms", "90 % ms", "solved", "valid", "length"], rows),
     ]
 
 
@@ -286,15 +269,11 @@ def page(effort: Effort) -> str:
 
 def main() -> None:
     """Print the page, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="few configurations, seeds and rounds")
     arguments = parser.parse_args()
     text = page(QUICK if arguments.quick else FULL)
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
 
 
 if __name__ == "__main__":

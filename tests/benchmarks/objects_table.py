@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import pybullet_data
+from benchmarks.tables import markdown_head
 
 import tmkit as tk
 from tmkit.formats import in_pieces
@@ -130,8 +133,8 @@ def rows(name: str, seeds: range) -> Iterator[str]:
 
 def main(seeds: range, names: list[str]) -> None:
     """Print the table."""
-    print("| object | held by | put down | valid plans | planned in | engine | succeeded | ends within | in the hand |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    titles = "object | held by | put down | valid plans | planned in | engine | succeeded | ends within | in the hand"
+    print("\n".join(markdown_head(titles)))
     for name in names or [*_MUGS, *_DISHES]:
         for row in rows(name, seeds):
             print(row, flush=True)

@@ -9,8 +9,8 @@ they compare.
 
 from __future__ import annotations
 
-import argparse
 import gc
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
 import pytest
+from benchmarks.tables import deliver, markdown_head, table_parser
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, add_fact, relate, twist
@@ -278,8 +281,7 @@ def page() -> str:
     """Measure, and return the results as a Markdown page."""
     rows = measured_operations()
     table = [
-        "| operation | arithmetic | checks off | checks on | checks cost | on / arithmetic |",
-        "|---|---|---|---|---|---|",
+        *markdown_head("operation | arithmetic | checks off | checks on | checks cost | on / arithmetic"),
         *(
             f"| {name} | {bare:.2f} µs | {off:.2f} µs | {on:.2f} µs | {on - off:.2f} µs | {on / bare:.1f} |"
             for name, bare, off, on in rows
@@ -294,15 +296,13 @@ def page() -> str:
         for operation in batches()
     ]
     batch_table = [
-        "| operation | each | arithmetic of numpy, each | ratio |",
-        "|---|---|---|---|",
+        *markdown_head("operation | each | arithmetic of numpy, each | ratio"),
         *(f"| {name} | {meant:.1f} ns | {bare:.1f} ns | {meant / bare:.2f} |" for name, meant, bare in many),
     ]
     plain, asked = queries(arm(twists=True))
     times = best({"plain": plain, **asked})
     query_table = [
-        "| query | time | more than `pose()` |",
-        "|---|---|---|",
+        *markdown_head("query | time | more than `pose()`"),
         f"| `scene.pose(...)`, without semantics | {times['plain']:.2f} µs | |",
         *(f"| {name} | {times[name]:.2f} µs | {times[name] - times['plain']:.2f} µs |" for name in asked),
     ]
@@ -372,14 +372,10 @@ def test_query(benchmark: BenchmarkFixture, name: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print the page or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, help="the Markdown page to write; printed when left out")
+    parser = table_parser(__doc__)
     chosen = parser.parse_args(arguments)
     text = page()
-    if chosen.out:
-        chosen.out.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    deliver(text, chosen.out)
 
 
 if __name__ == "__main__":

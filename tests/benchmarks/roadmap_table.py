@@ -8,7 +8,6 @@ roadmap.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator
@@ -22,8 +21,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.motion_table import table
 from benchmarks.search_table import problems_of, robot_of
+from benchmarks.tables import deliver, markdown_table, table_parser
 from support.motion_scenes import ARM, NEVER, TIP, cubby_query, wall_query
 
 import tmkit as tk
@@ -148,12 +147,11 @@ def measure(one: Setting, how: str, rounds: int, rng: Any) -> list[float] | None
 
 def main() -> None:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = table_parser(__doc__)
     parser.add_argument("resources", type=Path)
     parser.add_argument("--robots", default="built-in,panda")
     parser.add_argument("--problems", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--out", type=Path, default=None)
     arguments = parser.parse_args()
     sets: list[tuple[str, list[Setting]]] = []
     for robot in arguments.robots.split(","):
@@ -184,11 +182,8 @@ def main() -> None:
         middle = [f"{ratio:.2f}" for ratio in np.median(ratios, axis=0)]
         lines.append(["*median of the sets*", "", "", "", *middle, "", "", ""])
         head = ["set", "first, ms", "anew, ms", "second, ms", "to first", "to anew", "known", "length", "valid"]
-        text += "\n".join(["", f"## {TITLES[how]}", "", *table(head, lines)]) + "\n"
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+        text += "\n".join(["", f"## {TITLES[how]}", "", *markdown_table(head, lines)]) + "\n"
+    deliver(text, arguments.out)
 
 
 HEAD = """# Roadmaps in changed scenes

@@ -7,7 +7,6 @@ one to four blocks are planned and checked.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import statistics
@@ -16,6 +15,10 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import deliver, markdown_head, table_parser
 
 import tmkit as tk
 
@@ -97,8 +100,7 @@ def table_of(rows: list[Row]) -> str:
         "and passed the check. Made by `python tests/benchmarks/robots_table.py`.",
         "",
         "| `--robot` | robot | described in | hand | joints | planning | planned | checked | played | worst error "
-        "| towers and rows |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        * markdown_head("towers and rows"),
     ]
     for row in rows:
         name, source = SOURCES[row.robot]
@@ -125,8 +127,7 @@ def grid_of(pictures: list[Path], out: Path) -> None:
 
 def main() -> int:
     """Run the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="JPEG to write")
     parser.add_argument("--robots", nargs="+", default=list(SOURCES), choices=list(SOURCES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -140,10 +141,7 @@ def main() -> int:
         if arguments.picture is not None:
             grid_of([picture for picture in pictures if picture.exists()], arguments.picture)
     text = table_of(rows)
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     return 0 if all(row.checked == row.runs and row.others == row.others_of for row in rows) else 1
 
 

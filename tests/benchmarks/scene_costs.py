@@ -22,7 +22,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import numpy as np
+from benchmarks.tables import deliver, markdown_head, table_parser
 
 from tmkit.graph import Free, Revolute, SceneGraph, diff
 from tmkit.spatial import Pose
@@ -191,8 +194,9 @@ def page_of(rows: list[Costs], picture: str) -> str:
         f"{grown['copy']:,.0f} times as long."
     )
     table = [
-        "| frames | reparent | pose over 8 edges | difference of two versions | a further version | copying a dict |",
-        "|---|---|---|---|---|---|",
+        *markdown_head(
+            "frames | reparent | pose over 8 edges | difference of two versions | a further version | copying a dict"
+        ),
         *(
             f"| {row.frames:,} | {row.reparent:.2f} µs | {row.pose:.2f} µs | {row.difference:.2f} µs "
             f"| {row.bytes_a_version:,.0f} bytes | {row.copy:,.2f} µs |"
@@ -241,8 +245,7 @@ def plot(rows: list[Costs], out: Path) -> None:
 
 def main() -> int:
     """Measure, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="PNG to write")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of frames, 10 or more")
     parser.add_argument("--bytes", type=int, default=None, help=argparse.SUPPRESS)
@@ -254,10 +257,7 @@ def main() -> int:
     if arguments.picture is not None:
         plot(rows, arguments.picture)
     text = page_of(rows, "../images/scene_costs.png")
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     return 0
 
 

@@ -27,6 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import table_parser
 from support.floors import REPEAT, Floor, compiled_floors, floor_of_same_bits
 
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, diff
@@ -352,8 +353,7 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     """Measure and print, and write the page when asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
+    parser = table_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--apart", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -10,7 +10,6 @@ which the planners take turns.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import statistics
 import sys
@@ -27,7 +26,7 @@ from scipy.spatial.transform import Rotation
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.comparison.motion_problems import MotionProblem, read_motion_problem
-from benchmarks.motion_table import best_times, table
+from benchmarks.tables import deliver, least_times, markdown_table, table_parser
 
 import tmkit as tk
 from tmkit.motion import CollisionWorld, PathQuery, PathStatus, recheck_path, search_path
@@ -179,7 +178,7 @@ def measure(name: str, problems: list[MotionProblem], peers: list[Any], rounds: 
             plan = peer.of(problem, name)
             solves |= {peer.name: partial(plan, False), f"{peer.name}, simplified": partial(plan, True)}
             owner |= dict.fromkeys((peer.name, f"{peer.name}, simplified"), peer)
-        for (label, solve), seconds in zip(solves.items(), best_times(list(solves.values()), rounds), strict=True):
+        for (label, solve), seconds in zip(solves.items(), least_times(list(solves.values()), rounds), strict=True):
             one, found = runs.setdefault(label, Runs()), solve()
             if label in OURS:
                 found = found.path if found.status is PathStatus.SOLVED else None
@@ -222,14 +221,13 @@ def rows_of(name: str, runs: dict[str, Runs], count: int, peers: list[str]) -> I
 
 def main() -> None:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = table_parser(__doc__)
     parser.add_argument("resources", type=Path)
     parser.add_argument("--robots", default="panda")
     parser.add_argument("--sets", default="", help="what the names of the sets begin with")
     parser.add_argument("--problems", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--peer", choices=["vamp", "ompl", "none"], default=None)
-    parser.add_argument("--out", type=Path, default=None)
     arguments = parser.parse_args()
     chosen = arguments.peer or ("vamp" if importlib.util.find_spec("vamp") else "ompl")
     rows: list[list[str]] = []
@@ -247,11 +245,8 @@ def main() -> None:
                 rows += rows_of(name, runs, count, [peer.name for peer in peers])
                 print(*map(" | ".join, rows[-len(runs) :]), sep="\n", file=sys.stderr, flush=True)
     head = ["set", "by", "median / 95 % ms", "ratio", "solved", "valid", "length"]
-    text = "\n".join([HEAD, "", *table(head, rows)]) + "\n"
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    text = "\n".join([HEAD, "", *markdown_table(head, rows)]) + "\n"
+    deliver(text, arguments.out)
 
 
 HEAD = """# Path search on MotionBenchMaker

@@ -15,10 +15,15 @@ import os
 import pickle
 import sqlite3
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import processor_time
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
@@ -42,12 +47,7 @@ def burst(work: Callable[[int], object], start: int = 0) -> float:
 
 def once(work: Callable[[], object], runs: int = 7) -> float:
     """Return the median processor time of a call, milliseconds."""
-    times = []
-    for _ in range(runs):
-        begun = time.process_time()
-        work()
-        times.append((time.process_time() - begun) * 1e3)
-    return statistics.median(times)
+    return 1e3 * statistics.median(processor_time(work) for _ in range(runs))
 
 
 def size(folder: Path) -> int:

@@ -12,7 +12,6 @@ plans must have the same bytes as those made alone.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import math
@@ -29,6 +28,7 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import deliver, table_parser
 from support.kitchen import ROBOT, cook_goal, kitchen, stove_goal
 from support.processor_time import processor_seconds
 
@@ -284,8 +284,7 @@ def page_of(runs: dict[Task, list[Run]], others: Sequence[str]) -> str:
 
 def main() -> int:
     """Run the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="three seeds, without the largest problems")
     parser.add_argument("--seeds", type=int, default=10, help="how many seeds")
     parser.add_argument("--physics", action="store_true", help="play some plans of every problem")
@@ -320,10 +319,7 @@ def main() -> int:
             f"within {POSITION_TOLERANCE * 1000:.0f} mm of where the plan puts it; the worst error is {worst:.2f} mm."
         )
     text = page_of(runs, others)
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     everything = all(one.solved and one.checked and one.played is not False for found in runs.values() for one in found)
     return 0 if everything and not changed else 1
 

@@ -8,7 +8,6 @@ every third run are simulated in pybullet, where each object must end within 1.5
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import LiveTable, markdown_head, table_parser
 from support.tamp_problems import PROBLEMS
 
 import tmkit as tk
@@ -115,12 +115,15 @@ def row(name: str, seeds: int) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+TITLES = "problem | solved | valid | simulated within 1.5 cm | actions | fewest | median s | longest s | aim s"
+"""The titles of the table."""
+
+
 def main() -> None:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = table_parser(__doc__)
     parser.add_argument("names", nargs="*", default=[*AIMS], help="problems; by default all")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     lines = [
         "# Problems whose geometry decides",
@@ -129,16 +132,13 @@ def main() -> None:
         "are of the processor, without imports, all processes together. Made by",
         "`python tests/benchmarks/tamp_table.py`.",
         "",
-        "| problem | solved | valid | simulated within 1.5 cm | actions | fewest | median s | longest s | aim s |",
-        "|---|---|---|---|---|---|---|---|---|",
+        *markdown_head(TITLES),
     ]
-    print("\n".join(lines), flush=True)
+    table = LiveTable(lines)
     run("shelf1", 0, simulated=False)  # what is imported on first use is not timed
     for name in options.names:
-        lines.append(row(name, options.seeds))
-        print(lines[-1], flush=True)
-    if options.out is not None:
-        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        table.add(row(name, options.seeds))
+    table.write(options.out)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Durations are of the arms alone; every sample at 1 kHz is checked by ``tests/sup
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
@@ -18,6 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import deliver, markdown_head, markdown_row, table_parser
 from support.golden_plans import PLANS
 from support.motion_limits import motions_of, plan_torque_shares, run_shares, with_mass
 
@@ -92,11 +92,6 @@ def before(piece: Piece) -> float:
     return seconds
 
 
-def row_of(*cells: object) -> str:
-    """Return a row of a table in Markdown."""
-    return f"| {' | '.join(str(cell) for cell in cells)} |"
-
-
 def line(name: str, plan: Plan) -> tuple[str, tuple[float, float, float]]:
     """Return a line of the table and the durations."""
     runs = list(plan_runs(plan, range(1, len(plan.steps) + 1)))
@@ -109,7 +104,7 @@ def line(name: str, plan: Plan) -> tuple[str, tuple[float, float, float]]:
     rests = sum(len(blend_run(run).parts) for run in runs)
     cells = [name, len(plan.steps), f"{len(pieces)} / {rests}", *(f"{t:.2f} s" for t in (apart, old, blended))]
     cells += [f"{blended / apart:.2f}", f"{blended / old:.2f}", " ".join(f"{x:.4f}" for x in shares), f"{cpu:.2f} s"]
-    return row_of(*cells), (apart, old, blended)
+    return markdown_row(cells), (apart, old, blended)
 
 
 def loads(plan: Plan) -> str:
@@ -118,14 +113,13 @@ def loads(plan: Plan) -> str:
     for mass in (0.1, 1.0, 2.0, 2.5, 2.75, 3.0):
         log = motions_of(with_mass(plan, mass, effort=46.0))
         seconds = sum(motion.timed.duration for motion in log.runs()[1])
-        rows.append(row_of(f"{mass} kg", f"{seconds:.2f} s", f"{plan_torque_shares(log)[1]:.3f}"))
-    return chr(10).join([row_of("block", "motion with it", "of the limit"), row_of("---", "---", "---"), *rows])
+        rows.append(markdown_row((f"{mass} kg", f"{seconds:.2f} s", f"{plan_torque_shares(log)[1]:.3f}")))
+    return chr(10).join([*markdown_head("block | motion with it | of the limit"), *rows])
 
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
+    parser = table_parser(__doc__)
     parser.add_argument("--only", nargs="*", choices=[*PROBLEMS, []], default=[])
     asked = parser.parse_args()
     lines, durations, plans = [], [], {}
@@ -148,7 +142,7 @@ motions from rest to rest they make. Limits: the largest parts of the limits of 
 differences of positions at 1 kHz take. Processor time is for rounding, timing and checking all of a plan. Made by
 `python tests/benchmarks/timing_table.py`.
 
-{chr(10).join([row_of(*HEAD), row_of(*["---"] * len(HEAD)), *lines])}
+{chr(10).join([*markdown_head(" | ".join(HEAD)), *lines])}
 
 Mean: {np.mean(blended / apart):.2f} of the durations at rest, {np.mean(blended / old):.2f} of those before.
 
@@ -160,10 +154,7 @@ of positions at 1 kHz. In none of the problems above does a torque exceed 0.65 o
 
 {loads(plans["blocks-panda"])}
 """
-    if asked.out:
-        asked.out.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
+    deliver(text, asked.out)
 
 
 if __name__ == "__main__":

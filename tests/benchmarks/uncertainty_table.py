@@ -11,7 +11,6 @@ takes; beside drawing samples, at several numbers of them, and how far their cov
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import importlib.util
 import itertools
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from benchmarks.tables import deliver, table_parser
 from scene_table import Clock, Row
 from support.gaussian_poses import random_chain
 
@@ -488,8 +488,7 @@ def line_of(row: Row) -> str:
 
 def main() -> int:
     """Measure, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="PNG to write")
     parser.add_argument("--quick", action="store_true", help="few rounds and queries, to see that it runs")
     arguments = parser.parse_args()
@@ -509,10 +508,7 @@ def main() -> int:
         picture="../images/uncertainty_times.png",
         evaluation=evaluated(times, off),
     )
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     return 0
 
 

@@ -9,7 +9,6 @@ are counted, and those that do not load are listed.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import deliver, markdown_head, table_parser
 from support.urdf_comparison import Difference, example_robot_data, pybullet_data, worst_difference
 
 from tmkit._support.source_location import ImportNote
@@ -94,8 +94,7 @@ def wheels_of(folder: Path, configurations: int) -> tuple[list[str], bool]:
         f"**{total[1]} of the {total[0]} files load that pinocchio reads as they are, without meshes, in the wheels",
         f"below; in {total[2]} of these it puts every link where tmkit does.** What does not load is listed.",
         "",
-        "| wheel | files | loaded | agree | with notes |",
-        "|---|---|---|---|---|",
+        *markdown_head("wheel | files | loaded | agree | with notes"),
     ]
     return [*head, *lines, "", *reasons], agrees
 
@@ -117,8 +116,7 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
         "pinocchio got a copy in which the slips noted below are mended, since it does not read them itself.",
         "Made by `python tests/benchmarks/urdf_table.py`, on two shared cores.",
         "",
-        "| file | joints | frames | shapes | notes | seconds | worst difference |",
-        "|---|---|---|---|---|---|---|",
+        *markdown_head("file | joints | frames | shapes | notes | seconds | worst difference"),
     ]
     for one in outcomes:
         if one.reason or one.difference is None:
@@ -148,8 +146,7 @@ def plain(text: str) -> str:
 
 def main() -> int:
     """Run the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, default=None, help="Markdown file to write; printed when left out")
+    parser = table_parser(__doc__)
     parser.add_argument("--configurations", type=int, default=100)
     parser.add_argument("--wheels", type=Path, default=None, help="folder of unpacked wheels, one folder each")
     arguments = parser.parse_args()
@@ -162,10 +159,7 @@ def main() -> int:
     if arguments.wheels is not None:
         lines, agrees = wheels_of(arguments.wheels, arguments.configurations)
         text += "\n".join(lines) + "\n"
-    if arguments.out is None:
-        print(text)
-    else:
-        arguments.out.write_text(text, encoding="utf-8")
+    deliver(text, arguments.out)
     return 0 if agrees and all(outcome.agrees for outcome in outcomes if not outcome.reason) else 1
 
 

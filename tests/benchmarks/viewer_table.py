@@ -19,6 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.tables import markdown_head
 from support.browser import open_browser, open_page
 
 import tmkit as tk
@@ -106,8 +107,7 @@ def main() -> None:
     given = parser.parse_args()
     plan = tk.plan(tk.load_scene("panda_table", "blocks3"), goal="(and (on a b) (on b c))", seed=0).plan
     assert plan is not None
-    print("| page | MB | forward, ms | back, ms | drawing alone, ms |")
-    print("|---|---|---|---|---|")
+    print("\n".join(markdown_head("page | MB | forward, ms | back, ms | drawing alone, ms")))
     long = long_plan(plan, actions=given.actions, frames=given.frames)
     with tempfile.TemporaryDirectory() as folder:
         for name, shown in (("demo", plan), (f"{given.actions} actions, {given.frames} more frames", long)):
