@@ -132,8 +132,10 @@ def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
         "much else: they are for comparison within the table. The problems: [](../tutorials/classic_problems.md),",
         "[](../tutorials/arms_and_drawers.md), [](../tutorials/kitchen.md).",
         "",
-        "| domain | problem | arm | actions | task plans | planned | checked | played | worst error | in the hand "
-        * markdown_head("median planning time"),
+        *markdown_head(
+            "domain | problem | arm | actions | task plans | planned | checked | played | worst error | in the hand | "
+            "median planning time"
+        ),
     ]
     lines += [line for entry in entries() for line in _line(entry, [o for o in outcomes if o.entry == entry])]
     missed = [o for o in outcomes if not o.is_checked or (o.report is not None and not o.report.is_successful)]

@@ -99,8 +99,10 @@ def table_of(rows: list[Row]) -> str:
         "seeds in pybullet. *Towers and rows* says how many of the towers and rows of one to four blocks were planned",
         "and passed the check. Made by `python tests/benchmarks/robots_table.py`.",
         "",
-        "| `--robot` | robot | described in | hand | joints | planning | planned | checked | played | worst error "
-        * markdown_head("towers and rows"),
+        *markdown_head(
+            "`--robot` | robot | described in | hand | joints | planning | planned | checked | played | worst error | "
+            "towers and rows"
+        ),
     ]
     for row in rows:
         name, source = SOURCES[row.robot]
