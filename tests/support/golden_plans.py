@@ -29,7 +29,7 @@ from tmkit.tamp import PlanResult
 __all__ = ["GOLDEN", "PLANS", "digests", "versions"]
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden_plans.json"
-_LIBRARIES = ("numpy", "scipy", "trimesh", "shapely", "libcoal", "pybullet", "example-robot-data")
+_LIBRARIES = ("numpy", "scipy", "trimesh", "libcoal", "pybullet", "example-robot-data")
 _TOWER = "(and (on a b) (on b c))"
 
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import circle, norm, norms, product
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.placements.sampling import Placement, PlacementSettings, Posture, postures_on
+from tmkit.motion.regions import convex
 from tmkit.motion.regions.polygons import ConvexPolygon, blocking
 from tmkit.motion.regions.solids import collision_solids, outline
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface
@@ -31,9 +32,6 @@ _INSIDE = 1e-9
 
 _AVOIDED = 0.01
 """Distance to a place that an object avoids [m]."""
-
-_PARALLEL = 1e-12
-"""Cross product of two edges below which they count as parallel [m^2]."""
 
 _DIGITS = 9
 """Decimals to which points are rounded [m]."""
@@ -178,8 +176,8 @@ class RegionPacker:
             blocking(other.shape.footprint, shape.footprint, spacing=self._spacing).moved(other.point)
             for other in placed
         ]
-        polygons = [fit, *blocks]
-        points = np.concatenate([*(polygon.vertices for polygon in polygons), _crossings(polygons)])
+        outlines = [polygon.vertices for polygon in (fit, *blocks)]
+        points = np.concatenate([*outlines, convex.crossings(outlines)])
         points = np.unique(np.round(points, _DIGITS), axis=0)
         kept = fit.depth(points) >= -_INSIDE
         for block in blocks:
@@ -210,21 +208,3 @@ def _size(shapes: Sequence[_Shape]) -> tuple[float, float]:
     vertices = shapes[0].footprint.vertices
     sides = sorted((vertices.max(axis=0) - vertices.min(axis=0)).tolist())
     return sides[0], sides[1]
-
-
-def _crossings(polygons: Sequence[ConvexPolygon]) -> Points:
-    """Return the points (n, 2) where edges of different polygons cross. O(n^2) in the number of edges."""
-    starts = np.concatenate([polygon.vertices for polygon in polygons])
-    ends = np.concatenate([np.roll(polygon.vertices, -1, axis=0) for polygon in polygons])
-    owner = np.repeat(np.arange(len(polygons)), [len(polygon.vertices) for polygon in polygons])
-    low, high = np.minimum(starts, ends), np.maximum(starts, ends)
-    is_near = np.all((low[:, None] <= high[None] + _INSIDE) & (low[None] <= high[:, None] + _INSIDE), axis=2)
-    first, second = np.nonzero(is_near & (owner[:, None] < owner[None]))
-    along, other, offset = (ends - starts)[first], (ends - starts)[second], starts[second] - starts[first]
-    cross = along[:, 0] * other[:, 1] - along[:, 1] * other[:, 0]
-    is_crossing = np.abs(cross) > _PARALLEL
-    first, along, other, offset, cross = (each[is_crossing] for each in (first, along, other, offset, cross))
-    s = (offset[:, 0] * other[:, 1] - offset[:, 1] * other[:, 0]) / cross
-    t = (offset[:, 0] * along[:, 1] - offset[:, 1] * along[:, 0]) / cross
-    is_inside = (s >= -_INSIDE) & (s <= 1.0 + _INSIDE) & (t >= -_INSIDE) & (t <= 1.0 + _INSIDE)
-    return np.asarray(starts[first][is_inside] + s[is_inside, None] * along[is_inside])

@@ -6,22 +6,21 @@ Minkowski sum of that polygon and the footprint turned by half a turn (:func:`bl
 and the points where they cross, are candidates of every good packing.
 
 Invariants: a :class:`ConvexPolygon` is immutable, counter-clockwise, has no corner twice and none on a straight edge;
-it may be a segment or a point. Hulls and intersections are computed by shapely (GEOS), which gives the same bits on
-every CPU; Minkowski sums, which it lacks, here.
+it may be a segment or a point. :mod:`~tmkit.motion.regions.convex` computes with bare corners.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import atan2, circle, cos, norm, norms, product
 from tmkit.errors import ShapeError
+from tmkit.motion.regions import convex
 from tmkit.spatial.plain import plain_numbers, read_only
 
 _SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are along the axes and diagonals
@@ -31,6 +30,12 @@ _GRID = 1e-10  # metres, for the same reason: of the corners of intersections
 REMEMBERED = 4096  # sums and intersections of polygons that are not computed again: most obstacles stand still
 
 Points = NDArray[np.float64]
+
+_GREATEST = 1e290
+"""Bound of coordinates [m]: greater ones cannot be rounded."""
+
+_ULPS = 2e-15
+"""Rounding error of corners, as a fraction of the greatest coordinate: above a grid's width far from the origin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +56,9 @@ class ConvexPolygon:
             ShapeError: no points, or numbers that are not finite.
         """
         given = plain_numbers(points, "points").reshape(-1, 2)
-        if not len(given) or not np.all(np.isfinite(given)):
+        if not len(given) or not np.all(np.abs(given) < _GREATEST):
             raise ShapeError(f"a polygon needs points of finite numbers, not {np.asarray(points)!r}")
-        import shapely  # 14 ms, and many plans have no regions
-
-        hull = shapely.convex_hull(shapely.multipoints(np.round(given, _DIGITS) + 0.0)).normalize()
-        corners = _points(hull)  # a ring is clockwise, from the lowest corner in x and back to it
-        return cls(read_only(corners[:0:-1] if hull.geom_type == "Polygon" else np.unique(corners, axis=0)))
+        return cls(read_only(convex.hull(_round(given))))
 
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
@@ -86,25 +87,12 @@ class ConvexPolygon:
     @property
     def area(self) -> float:
         """Square metres."""
-        return float(self._region.area)
+        return convex.area(self.vertices)
 
     @property
     def centroid(self) -> NDArray[np.float64]:
         """The centre (2,) of its area; of a segment its middle."""
-        return np.asarray(_points(self._region.centroid)[0])
-
-    @cached_property
-    def _region(self) -> Any:
-        """It as a geometry of shapely: a polygon, a segment or a point."""
-        import shapely
-
-        kinds = (shapely.points, shapely.linestrings, shapely.polygons)
-        return kinds[min(len(self.vertices), 3) - 1](np.squeeze(self.vertices))
-
-    @property
-    def _outline(self) -> Any:
-        """Its boundary as a geometry of shapely; a segment or a point is its own."""
-        return self._region.boundary if len(self.vertices) > 2 else self._region
+        return convex.centroid(self.vertices)
 
     def depth(self, points: ArrayLike) -> NDArray[np.float64]:
         """Return for points (n, 2) the metres (n,) to the nearest edge: positive inside, negative outside.
@@ -142,8 +130,8 @@ class ConvexPolygon:
 
     def clipped(self, other: ConvexPolygon) -> ConvexPolygon | None:
         """Return what the two have in common, or None when that is nothing or has no area."""
-        common = _common(self._region, other._region)
-        return ConvexPolygon.around(_points(common)) if common.area > 0.0 else None
+        common = _common(self, other)
+        return common if common is not None and common.area > 0.0 else None
 
     def __repr__(self) -> str:
         return f"ConvexPolygon({len(self.vertices)} corners, {self.area:.6g} m^2)"
@@ -159,8 +147,9 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
 
 @lru_cache(REMEMBERED)
 def _fitting(area: bytes, footprint: bytes) -> ConvexPolygon | None:
-    common = reduce(_common, (_polygon(area).moved(-corner)._region for corner in _polygon(footprint).vertices))
-    return None if common.is_empty else ConvexPolygon.around(_points(common))
+    normals, offsets = _polygon(area).edges
+    corners = _polygon(footprint).vertices
+    return _clip(_polygon(area).vertices - corners[0], normals, offsets - np.max(product(normals, corners.T), axis=1))
 
 
 def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: float = 0.0) -> ConvexPolygon:
@@ -182,13 +171,19 @@ def _blocking(obstacle: bytes, footprint: bytes, spacing: float) -> ConvexPolygo
 
 
 def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
-    """Return the points (k, 2) where edges of two polygons intersect, without parallel edges."""
+    """Return the points (k, 2) where edges of two polygons intersect; of parallel edges the ends of their overlap."""
     return _crossings(_corners(first), _corners(second))
 
 
 @lru_cache(REMEMBERED)
 def _crossings(first: bytes, second: bytes) -> Points:
-    return read_only(_points(_polygon(first)._outline.intersection(_polygon(second)._outline, grid_size=_GRID)))
+    one, other = (ConvexPolygon(_round(_polygon(corners).vertices)) for corners in (first, second))
+    touching = [
+        polygon.vertices[np.abs(beside.depth(polygon.vertices)) <= _tolerance(polygon.vertices)]
+        for polygon, beside in ((one, other), (other, one))
+    ]
+    crossing = convex.crossings([one.vertices, other.vertices])
+    return read_only(np.unique(_round(np.concatenate([*touching, crossing])), axis=0))
 
 
 def _corners(polygon: ConvexPolygon) -> bytes:
@@ -230,16 +225,21 @@ def _from_lowest(vertices: Points) -> Points:
     return np.asarray(np.roll(vertices, -int(np.lexsort((vertices[:, 0], vertices[:, 1]))[0]), axis=0))
 
 
-def _common(first: Any, second: Any) -> Any:
-    """Return the intersection of two convex geometries, on a grid, where what touches but for rounding touches.
-
-    The grid may make it a polygon with a line, which shapely refuses to intersect further.
-    """
-    return first.intersection(second, grid_size=_GRID).convex_hull
+def _common(first: ConvexPolygon, second: ConvexPolygon) -> ConvexPolygon | None:
+    return _clip(_round(first.vertices), *ConvexPolygon(_round(second.vertices)).edges)
 
 
-def _points(geometry: Any) -> Points:
-    """Return the points (n, 2) of a geometry."""
-    import shapely
+def _clip(corners: Points, normals: Points, offsets: NDArray[np.float64]) -> ConvexPolygon | None:
+    """Return the part of a polygon (n, 2) in half planes, where what touches but for rounding touches."""
+    part = convex.clip(corners, normals, offsets, tolerance=_tolerance(corners))
+    return ConvexPolygon.around(part) if len(part) else None
 
-    return np.asarray(shapely.get_coordinates(geometry))
+
+def _tolerance(points: Points) -> float:
+    """Return the distance at which points count as on a line [m]."""
+    return max(_GRID, _ULPS * float(np.max(np.abs(points))))
+
+
+def _round(points: Points) -> Points:
+    """Return points on the grid of a tenth of a nanometre."""
+    return np.asarray(np.round(points, _DIGITS) + 0.0)

@@ -1,0 +1,149 @@
+"""Convex polygons against shapely (GEOS), as laws over random, degenerate, tiny, huge and nearly touching inputs."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tmkit.motion.regions import convex
+from tmkit.motion.regions.polygons import ConvexPolygon, crossings, fitting
+
+shapely = pytest.importorskip("shapely")
+
+NEAR = 2e-9  # of sizes about 1 m: rounding to a grid of 1e-10 m moves crossings of edges at small angles farther
+
+Exact = tuple[Fraction, ...]
+
+counts = st.tuples(st.integers(1, 12), st.just(2))
+random_clouds = arrays(float, counts, elements=st.floats(-1.0, 1.0, width=32))
+grid_clouds = arrays(float, counts, elements=st.integers(-3, 3).map(lambda i: i / 3))  # many on one line, many equal
+clouds = random_clouds | grid_clouds
+turns = st.floats(0.0, math.tau).map(lambda angle: round(angle, 9))  # GEOS divides by zero at denormal numbers
+
+
+def geometry(polygon: ConvexPolygon) -> Any:
+    """Return a polygon, a segment or a point of shapely."""
+    return shapely.convex_hull(shapely.multipoints(polygon.vertices))
+
+
+def outline(polygon: ConvexPolygon) -> Any:
+    """Return the boundary of a polygon; a segment or a point is its own."""
+    return geometry(polygon).boundary if len(polygon.vertices) > 2 else geometry(polygon)
+
+
+def corners(found: Any) -> set[tuple[float, ...]]:
+    """Return the points of a geometry."""
+    return set(map(tuple, shapely.get_coordinates(found).tolist()))
+
+
+def orientation(first: Exact, second: Exact, third: Exact) -> Fraction:
+    """Return twice the area of a triangle, positive when it turns left."""
+    (x, y), (x1, y1), (x2, y2) = first, second, third
+    return (x1 - x) * (y2 - y) - (y1 - y) * (x2 - x)
+
+
+@given(clouds, st.sampled_from([1e-9, 1.0, 1e6]), turns, st.booleans())
+def test_hulls_are_exact_and_near_those_of_geos(points: np.ndarray, size: float, angle: float, is_crowd: bool) -> None:
+    """In fractions, corners turn left and no point is outside; GEOS, which rounds, has the same hull but for rounding.
+
+    A crowd lies on the lines between the points but for rounding, where an inexact orientation goes wrong.
+    """
+    cosine, sine = math.cos(angle), math.sin(angle)
+    cloud = points @ [[cosine, sine], [-sine, cosine]] * size
+    if is_crowd:
+        pairs = cloud[np.random.default_rng(7).integers(len(cloud), size=(90, 2))]
+        cloud = np.concatenate([cloud, pairs.mean(axis=1), pairs[:, 0] + (pairs[:, 1] - pairs[:, 0]) / 3])
+    hull = convex.hull(cloud)
+    found = [tuple(map(Fraction, corner)) for corner in hull.tolist()]
+    exact = {tuple(map(Fraction, point)) for point in cloud.tolist()}
+    assert len(set(found)) == len(found)
+    assert exact.issuperset(found)
+    assert found[0] == min(exact)
+    edges = list(zip(found, found[1:] + found[:1], strict=True))
+    if len(found) > 2:
+        assert all(orientation(*edge, third) > 0 for edge, third in zip(edges, found[2:] + found[:2], strict=True))
+    assert all(orientation(*edge, point) >= 0 for edge in edges for point in exact)
+    expected = shapely.convex_hull(shapely.multipoints(cloud))
+    assert shapely.hausdorff_distance(shapely.convex_hull(shapely.multipoints(hull)), expected) <= 1e-15 * size
+
+
+@given(clouds)
+def test_areas_and_centroids_equal_those_of_geos(points: np.ndarray) -> None:
+    """Area and centroid are right for polygons, segments and points."""
+    polygon = ConvexPolygon.around(points)
+    expected = geometry(polygon)
+    assert polygon.area == pytest.approx(expected.area, abs=1e-12)
+    if expected.area > 1e-6 or len(polygon.vertices) < 3:
+        np.testing.assert_allclose(polygon.centroid, corners(expected.centroid).pop(), atol=1e-9)
+
+
+@given(clouds, clouds, st.sampled_from([1e-3, 1.0, 1e6]), turns)
+def test_common_parts_equal_those_of_geos(first: np.ndarray, second: np.ndarray, size: float, angle: float) -> None:
+    """The part that two polygons have in common has GEOS's area and lies where GEOS's does."""
+    a, b = ConvexPolygon.around(first * size), ConvexPolygon.around(second * size).turned(angle)
+    expected = geometry(a).intersection(geometry(b), grid_size=1e-10 * max(1.0, size))
+    found = a.clipped(b)
+    slack = NEAR * max(1.0, size)
+    if found is None:
+        assert expected.area <= slack * 4.0 * size
+        return
+    assert found.area == pytest.approx(expected.area, abs=slack * 8.0 * size)
+    assert geometry(a).buffer(slack).covers(geometry(found))
+    assert geometry(b).buffer(slack).covers(geometry(found))
+
+
+@given(clouds, clouds, turns)
+def test_crossings_equal_those_of_geos(first: np.ndarray, second: np.ndarray, angle: float) -> None:
+    """Every crossing lies on both outlines, and wherever outlines of GEOS meet is one."""
+    a, b = ConvexPolygon.around(first), ConvexPolygon.around(second).turned(angle)
+    found = shapely.points(crossings(a, b))
+    assert np.all(shapely.distance(found, outline(a)) < NEAR)
+    assert np.all(shapely.distance(found, outline(b)) < NEAR)
+    met = outline(a).intersection(outline(b))
+    places = outline(a).buffer(NEAR).intersection(outline(b).buffer(NEAR))  # long where edges are nearly parallel
+    for place in shapely.get_parts(places):
+        if shapely.distance(place, met) == 0.0:
+            assert np.min(shapely.distance(found, place), initial=math.inf) < NEAR
+
+
+@given(clouds, clouds, turns)
+def test_room_equals_that_of_geos(first: np.ndarray, second: np.ndarray, angle: float) -> None:
+    """The positions of a footprint in an area are the common part of the areas moved against its corners."""
+    area, footprint = ConvexPolygon.around(first), ConvexPolygon.around(second * 0.3).turned(angle)
+    moved = [geometry(area.moved(-corner)) for corner in footprint.vertices]
+    expected = reduce(lambda a, b: a.intersection(b, grid_size=1e-10).convex_hull, moved)
+    found = fitting(area, footprint)
+    if found is None:
+        assert expected.area < NEAR
+        return
+    assert found.area == pytest.approx(expected.area, abs=NEAR * 8.0)
+    assert all(area.holds(footprint.moved(corner), tolerance=NEAR) for corner in found.vertices)
+
+
+@given(clouds, turns, st.floats(-5.0, 5.0))
+def test_what_fits_exactly_keeps_a_place_at_every_angle(points: np.ndarray, angle: float, shift: float) -> None:
+    """An area holds its own outline at the origin, turned and moved by whatever angle and way."""
+    footprint = ConvexPolygon.around(points).turned(angle)
+    area = footprint.moved([shift, -shift])
+    found = fitting(area, footprint)
+    assert found is not None
+    assert np.min(np.linalg.norm(found.vertices - [shift, -shift], axis=1)) < 1e-6
+
+
+def test_hulls_of_thousands_of_points_have_the_corners_of_geos() -> None:
+    """A circle, a square's lattice and a cloud of 20,000 points."""
+    rng = np.random.default_rng(3)
+    angles = rng.uniform(0.0, math.tau, 20_000)
+    lattice = np.array(np.meshgrid(np.arange(120) / 10, np.arange(120) / 7)).reshape(2, -1).T
+    for cloud in (np.column_stack([np.cos(angles), np.sin(angles)]), lattice, rng.normal(size=(20_000, 2))):
+        rounded = np.round(cloud, 10)
+        assert set(map(tuple, convex.hull(rounded).tolist())) == corners(
+            shapely.convex_hull(shapely.multipoints(rounded))
+        )
