@@ -87,10 +87,10 @@ def crossings(outlines: Sequence[Points]) -> Points:
     along, other, offset = (ends - starts)[first], (ends - starts)[second], starts[second] - starts[first]
     cross = _cross(along, other)
     is_crossing = np.abs(cross) > _PARALLEL * norms(along) * norms(other)
-    first, along, other, offset, cross = (each[is_crossing] for each in (first, along, other, offset, cross))
+    starts, along, other, offset, cross = (each[is_crossing] for each in (starts[first], along, other, offset, cross))
     s, t = _cross(offset, other) / cross, _cross(offset, along) / cross
     is_inside = (s >= -_BEYOND) & (s <= 1.0 + _BEYOND) & (t >= -_BEYOND) & (t <= 1.0 + _BEYOND)
-    return np.asarray(starts[first][is_inside] + s[is_inside, None] * along[is_inside])
+    return np.asarray(starts[is_inside] + s[is_inside, None] * along[is_inside])
 
 
 def area(corners: Points) -> float:
@@ -140,7 +140,7 @@ def _drop_inner(points: Points) -> Points:
     offsets = points[None] - octagon[:, None]
     margins = _cross(along[:, None], offsets)
     slack = 1e-12 * (float(np.max(np.abs(along))) * float(np.max(np.abs(offsets))))
-    return points[~np.all(margins > slack, axis=0)]
+    return np.asarray(points[~np.all(margins > slack, axis=0)])
 
 
 def _clip_once(corners: list[Corner], excesses: list[float], tolerance: float) -> list[Corner]:
