@@ -4,7 +4,7 @@ The scene describes a rigid arm of 1.4 m. The real one gives way in its joints a
 and the joints have some play. The model says where the tool will be and in which region; two hundred simulated arms,
 each with a stiffness and play of its own and bent to rest, show whether that is so. Then the arm is commanded such
 that the bent arm reaches what was asked. Run it: ``python examples/bending_arm.py``; it draws the picture of the
-documentation into ``--out`` (with the extra ``viewer``).
+documentation into ``--out`` (with the extra ``pictures``).
 """
 
 from __future__ import annotations

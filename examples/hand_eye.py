@@ -13,7 +13,7 @@ These are linear in the covariances: least squares. They come out within the err
 carries them says how far off the marker is seen, and is honest about it (NEES).
 
 Run it: ``python examples/hand_eye.py``; it draws the picture of the documentation into
-``--out`` (with the extra ``viewer``).
+``--out`` (with the extra ``pictures``).
 """
 
 from __future__ import annotations

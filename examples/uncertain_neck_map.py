@@ -3,12 +3,12 @@
 The base is localised by wheel odometry and, now and then, a global fix. The camera sits on a torso and neck moved by
 ropes, whose pose is never quite what the encoders say. Every view is an observation of a marker from where the camera
 is believed to be. All of it is one scene: each stop of the base is a child of the one before, each camera on its base,
-the instrument on the map. As a pose graph it is solved at once, by tmkit and by gtsam (the extra ``gtsam``; without it
+the instrument on the map. As a pose graph it is solved at once, by tmkit and by gtsam (the extra ``world``; without it
 that part is skipped), and the solution is written back as a new version of the scene. ``scene.condition``, one
 observation after the other, gives nearly the same: the difference is of second order in the errors.
 
 Run it: ``python examples/uncertain_neck_map.py``; it draws the picture of the documentation into
-``--out`` (with the extra ``viewer``).
+``--out`` (with the extra ``pictures``).
 """
 
 from __future__ import annotations

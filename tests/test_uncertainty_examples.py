@@ -40,5 +40,5 @@ def test_the_map_is_made_without_gtsam_too(
     monkeypatch.setattr(sys, "argv", ["uncertain_neck_map", "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "uncertain_neck_map.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    assert "gtsam is not installed; to compare with it, run pip install -e '.[gtsam]'" in printed
+    assert "gtsam is not installed; to compare with it, run pip install -e '.[world]'" in printed
     assert "one observation after the other" in printed

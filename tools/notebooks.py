@@ -6,7 +6,7 @@ A page of ``docs/tutorials`` is the source of its notebook: a page diffs, a note
 Pictures are put into the notebook, links to other pages become their titles.
 
 With ``--execute`` each notebook is run by a kernel in a folder of its own, and an output that is not the page's is an
-error. This needs the extra ``notebooks``; ``docs/conf.py`` and the tests use the same functions.
+error. This needs the extra ``docs``; ``docs/conf.py`` and the tests use the same functions.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_errors_begin_with_their_file() -> None:
     assert message("goal.pddl", SceneError("line 1 of goal.pddl")) == "line 1 of goal.pddl"
     assert message(None, SceneError("unknown frame")) == "unknown frame"
     assert message("goal.pddl", OutputError("cannot write", path="x", reason="full")) == "cannot write"
-    missing = MissingExtraError("needs numbers", extra="viewer")
+    missing = MissingExtraError("needs numbers", extra="pictures")
     assert message("goal.pddl", missing) == "needs numbers"
     with errors_about("goal.pddl"):
         pass

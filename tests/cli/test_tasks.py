@@ -45,7 +45,7 @@ def steps_of(text: str) -> list[GroundAction]:
 def test_a_plan_is_printed_written_and_told_as_json(run: Run, planner: str) -> None:
     """The same valid plan in all three ways, with its cost."""
     if planner == "smt":
-        pytest.importorskip("z3", reason="the extra 'smt' is not installed")
+        pytest.importorskip("z3", reason="the extra 'planners' is not installed")
     problem = load_problem(PROBLEM, load_domain(DOMAIN))
     code, out, _ = run("task", DOMAIN, PROBLEM, "--planner", planner)
     assert code == 0

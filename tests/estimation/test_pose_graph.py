@@ -135,7 +135,7 @@ def test_solutions_are_as_sure_as_they_say() -> None:
     assert np.mean(squared) == pytest.approx(degrees, abs=4 * np.sqrt(2 * degrees / len(squared)))
 
 
-@pytest.mark.skipif(not HAS_GTSAM, reason="the extra 'gtsam' is not installed")
+@pytest.mark.skipif(not HAS_GTSAM, reason="the extra 'world' is not installed")
 @settings(max_examples=8, deadline=None)
 @given(SEEDS)
 def test_gtsam_finds_the_same(seed: int) -> None:
@@ -163,7 +163,7 @@ def test_without_gtsam_the_message_says_what_to_install(monkeypatch: pytest.Monk
     """A missing extra is named in one line."""
     scene, _looks, _ = survey(np.random.default_rng(0), views=1)
     monkeypatch.setitem(sys.modules, "gtsam", None)
-    with pytest.raises(MissingExtraError, match=r"need the extra 'gtsam': pip install -e '\.\[gtsam\]'"):
+    with pytest.raises(MissingExtraError, match=r"need the extra 'world': pip install -e '\.\[world\]'"):
         solve_with_gtsam(pose_graph(scene))
 
 

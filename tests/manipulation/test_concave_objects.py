@@ -96,7 +96,7 @@ def test_too_many_pieces_are_told(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     assert with_convex_pieces(scene) is scene
     assert "the mesh of 'thing' needs too many convex pieces" in caplog.text
     result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", max_iterations=1)
-    assert "`tmkit object add` (extra 'pieces')" in str(result.explanation)
+    assert "`tmkit object add` (extra 'formats')" in str(result.explanation)
 
 
 def test_only_objects_and_supports_are_replaced(caplog: pytest.LogCaptureFixture) -> None:

@@ -157,7 +157,7 @@ def test_ompl_planners_that_are_not_offered_are_refused() -> None:
 def test_without_ompl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where OMPL is not installed, the message says how to get it."""
     monkeypatch.setitem(sys.modules, "ompl", None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[ompl\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[planners\]'"):
         OmplPlanner().search(query())
 
 

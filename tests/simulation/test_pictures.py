@@ -162,7 +162,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_mp4_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks for an MP4 is told what to install."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[video\]'") as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[pictures\]'") as caught:
         Film(tmp_path / "film.mp4")
     assert caught.value.extra == "video"
 
@@ -174,7 +174,7 @@ def test_film_without_frames_is_no_film(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(importlib.util.find_spec("imageio_ffmpeg") is None, reason="needs the extra 'video'")
+@pytest.mark.skipif(importlib.util.find_spec("imageio_ffmpeg") is None, reason="needs the extra 'pictures'")
 def test_film_as_mp4(tmp_path: Path) -> None:
     """With the extra a film may be an MP4, of odd size too."""
     film = Film(tmp_path / "film.mp4")

@@ -134,7 +134,7 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
         record_plan(stacking_plan(), "film.gif", speed=0.0)
     monkeypatch.setattr("tmkit.simulation.rendering.is_available", lambda: False)
     assert chosen_renderer() == "tiny"
-    with pytest.raises(MissingExtraError, match=r"the extra 'render'.*mesa-vulkan-drivers"):
+    with pytest.raises(MissingExtraError, match=r"the extra 'engines'.*mesa-vulkan-drivers"):
         chosen_renderer("filament")
 
 

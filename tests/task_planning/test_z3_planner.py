@@ -29,7 +29,7 @@ from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_go
 from tmkit.task_planning import FastDownward, TaskPlanStatus, Z3Planner, z3_planner as smt
 from tmkit.task_planning.z3_planner import SmtTask
 
-pytest.importorskip("z3", reason="the extra 'smt' is not installed")
+pytest.importorskip("z3", reason="the extra 'planners' is not installed")
 
 PLACES = load_domain(DATA / "places" / "domain.pddl")
 PLANNER = Z3Planner()
@@ -211,7 +211,7 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
         raise ImportError(name)
 
     monkeypatch.setattr(smt, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[smt\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[planners\]'"):
         PLANNER.prepare(load("places"))
 
 

@@ -42,6 +42,6 @@ def test_a_missing_extra_says_what_to_install(tmp_path: Path, monkeypatch: pytes
     """Without matplotlib one line says how to get it."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
-        MissingExtraError, match=r"needs the extra 'viewer': pip install -e '\.\[viewer\]' in the folder"
+        MissingExtraError, match=r"needs the extra 'pictures': pip install -e '\.\[pictures\]' in the folder"
     ):
         draw_region(region(3), tmp_path / "a.png")

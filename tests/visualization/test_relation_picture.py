@@ -234,7 +234,7 @@ def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(OutputError, match=r"a plot must end in \.png or \.svg"):
         draw_semantics_graph(scene, tmp_path / "a.gif")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[viewer\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[pictures\]'"):
         draw_semantics_graph(scene, tmp_path / "a.png")
 
 

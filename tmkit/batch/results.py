@@ -21,19 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tmkit._support.closing import Closing
+from tmkit._support.extras import importing
 from tmkit._support.output import write_text
 from tmkit.batch.attempts import Row
 from tmkit.batch.problems import Batch, Job
-from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError
+from tmkit.errors import FileFormatError, MissingFileError, OutputError
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan, plan_from_dict
-from tmkit.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tmkit.store import Store
 
 TIMING_COLUMNS = ("tries", "seconds", "cpu_seconds", "task_seconds")
 """Columns of the table that may differ between two runs of the same batch."""
@@ -48,6 +48,7 @@ class Journal(Closing):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        _msgspec()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(folder / _JOURNAL, timeout=1.0, isolation_level=None)
@@ -72,6 +73,7 @@ class Journal(Closing):
 
     def add(self, rows: Iterable[tuple[str, str, Row]]) -> None:
         """Add keys, digests and rows, all or none, but for keys that have a row."""
+        msgspec = _msgspec()
         encoded = [(key, digest, msgspec.msgpack.encode(row)) for key, digest, row in rows]
         with self._database:
             self._database.execute("BEGIN")
@@ -80,15 +82,19 @@ class Journal(Closing):
     def row(self, key: str) -> Row:
         """Return the row of a problem that has ended."""
         (data,) = self._database.execute("SELECT row FROM rows WHERE key = ?", (key,)).fetchone()
-        return msgspec.msgpack.decode(data)  # type: ignore[no-any-return]  # a row, as it was encoded
+        return _msgspec().msgpack.decode(data)  # type: ignore[no-any-return]  # a row, as it was encoded
+
+
+def _msgspec() -> Any:
+    with importing("msgspec", "learning", "batches need"):
+        import msgspec
+    return msgspec
 
 
 def arrow() -> Any:
     """Return pyarrow with its Parquet module."""
-    try:
+    with importing("pyarrow", "learning", "results in Parquet need"):
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError.of("results in Parquet need", "batch", "pyarrow") from error
     return pyarrow
 
 
@@ -230,6 +236,8 @@ class BatchTable:
             self.card: Mapping[str, Any] = json.loads((self.folder / CARD).read_text(encoding="utf-8"))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise FileFormatError.at(self.folder, f"its results cannot be read: {error}") from error
+        from tmkit.store import Store
+
         self._store = Store(self.folder / STORE)
 
     def __len__(self) -> int:

@@ -23,17 +23,20 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tmkit._support.extras import require
 from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed
 from tmkit._support.signals import temporary_folder
 from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, Job
 from tmkit.batch.results import STORE, Journal, arrow, write_results
-from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, WorkerError
-from tmkit.store import Store
+from tmkit.errors import ConfigurationError, OutputError, WorkerError
 from tmkit.tamp import PlanStatus
+
+if TYPE_CHECKING:
+    from tmkit.store import Store
 
 _log = logging.getLogger(__name__)
 _GIVEN_OUT = 2  # parts a worker
@@ -109,11 +112,13 @@ def run_batch(
         ConfigurationError: ``workers`` is not positive, or a problem cannot be pickled.
         OutputError: the folder cannot be written, or the disk stays full.
         WorkerError: the scheduler cannot be reached; what was found is kept.
-        MissingExtraError: the extra ``batch`` is missing.
+        MissingExtraError: the extra ``learning`` is missing.
     """
     if workers is not None and workers < 1:
         raise ConfigurationError(f"workers must be at least 1, not {workers}")
     _require_dask()
+    from tmkit.store import Store
+
     began = time.monotonic()
     with Journal(Path(folder)) as journal, Store(Path(folder) / STORE) as store:
         run = _Run(batch, journal, patience, on_progress, began)
@@ -303,10 +308,7 @@ class _Run:
 
 def _require_dask() -> None:
     arrow()
-    try:
-        import distributed  # noqa: F401  # only whether it is there
-    except ImportError as error:
-        raise MissingExtraError.of("batches need", "batch", "distributed") from error
+    require("distributed", "learning", "batches need")
 
 
 def _lost_errors() -> tuple[type[BaseException], ...]:

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 import typer
 
-from tmkit._support.terminal import printable
 from tmkit.cli import bags, batches, built_in, new, objects, planning, robots, scenes, serving, stores, tasks, viewing
 from tmkit.cli.common import require_writable
 from tmkit.cli.completion import completion, prepare_completion
@@ -143,7 +142,7 @@ app.add_typer(new.app, name="new")
 
 @app.command()
 def lsp() -> None:
-    """Run the language server for editors on the standard streams: scene files and PDDL (extra 'lsp')."""
+    """Run the language server for editors on the standard streams: scene files and PDDL (extra 'editor')."""
     from tmkit.lsp.server import serve
 
     serve()
@@ -243,10 +242,10 @@ def _explain(error: Exception, reporter: Reporter) -> int:
     elif is_usage:
         error.show()  # type: ignore[attr-defined]  # see _UsageError
     elif isinstance(error, TmkitError):
-        reporter.console.print(printable(f"error: {error}"), markup=False)
+        reporter.print(f"error: {error}")
     else:
-        reporter.console.print(printable(lines), markup=False)
-        reporter.console.print(
+        reporter.print(lines)
+        reporter.print(
             "internal error of tmkit: please report it, with the lines above and the input, to its issue tracker"
         )
     return ExitCode.INTERNAL if lines else ExitCode.BAD_INPUT

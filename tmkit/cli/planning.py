@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import tmkit as tk
+from tmkit._support.extras import require
 from tmkit.cli.common import (
     AllowFolders,
     AsJson,
@@ -51,6 +53,7 @@ from tmkit.cli.inputs import (
 from tmkit.cli.reporting import fail, print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
 from tmkit.cli.viewing import wait_for_browser
+from tmkit.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -81,24 +84,36 @@ def demo(
             raise typer.Exit(ExitCode.NO)
         fail(result.explanation)
     tk.save_plan(result.plan, folder / "plan.json")
-    tk.save_html(result.plan, folder / "plan.html")
+    left_out: list[str] = []
+    with _leaving_out(left_out):
+        tk.save_html(result.plan, folder / "plan.html")
+    has_page = not left_out
     for number, action in enumerate(result.plan.actions, start=1):
         tell(f"  {number}. {action}")
     tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
     checked = _check(result.plan)
     tell(f"Checked: {checked.configurations} configurations at finer steps, {_outcome(checked)}.")
+    film, picture = folder / "demo.gif", folder / "demo.png"
+    has_pictures = False
+    with _leaving_out(left_out):
+        require("PIL", "pictures", "pictures need")
+        has_pictures = True
     report = _simulate(
         result.plan,
         gui=False,
-        record=folder / "demo.gif",
-        picture=folder / "demo.png",
+        record=film if has_pictures else None,
+        picture=picture if has_pictures else None,
         grasp="contact",
         renderer="tiny",
     )
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
-    tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
-    tell(f"To turn and scrub in a browser: {folder / 'plan.html'}")
+    pictures = f"Pictures: {picture} and {film}; plan" if has_pictures else "Plan"
+    tell(f"{pictures}: {folder / 'plan.json'}")
+    if has_page:
+        tell(f"To turn and scrub in a browser: {folder / 'plan.html'}")
+    for reason in left_out:
+        tell(f"Left out: {reason}")
     ok = checked.is_valid and report.is_successful
     if as_json:
         print_json(
@@ -108,12 +123,22 @@ def demo(
                 "plan": result.to_dict(),
                 "check": checked.to_dict(),
                 "simulation": report.to_dict(),
+                "left_out": left_out,
             }
         )
         if not ok:
             raise typer.Exit(ExitCode.NO)
     elif not ok:
         fail("; ".join([*checked.problems, *map(str, report.notes)]))
+
+
+@contextmanager
+def _leaving_out(reasons: list[str]) -> Iterator[None]:
+    """Append the reason to a list, instead of raising it, where an extra is missing inside the block."""
+    try:
+        yield
+    except MissingExtraError as error:
+        reasons.append(str(error))
 
 
 @with_planning_flags

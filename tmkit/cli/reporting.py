@@ -22,11 +22,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from tmkit._support.progress import Progress
 from tmkit._support.terminal import printable
@@ -34,6 +32,10 @@ from tmkit.cli.events import write_event
 from tmkit.cli.signals import ExitCode
 from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 _LINE = "%(levelname)s %(name)s: %(message)s"
@@ -62,14 +64,12 @@ class Reporter:
 
     def __init__(self, *, as_events: bool) -> None:
         self.as_events = as_events
-        is_terminal = os.isatty(2)  # notebooks set FORCE_COLOR, and would show every turn of the spinner
-        # A terminal gets lines that end between words, a file whole lines.
-        self.console = Console(stderr=True, highlight=False, soft_wrap=not is_terminal, force_terminal=is_terminal)
+        self._console = None if as_events else _console()
         self._verbosity = 0
         self._is_quiet = False
         self._handlers: list[logging.Handler] = []
         self._log: tuple[Path, DroppingFile] | None = None
-        self._shown: logging.Handler = _EventHandler() if as_events else _ConsoleHandler(self.console)
+        self._shown: logging.Handler = _EventHandler() if as_events else _ConsoleHandler(self.print)
         self._shown.setFormatter(logging.Formatter(None if as_events else _LINE))
         self._shown.setLevel(_LEVELS[0])
 
@@ -93,6 +93,13 @@ class Reporter:
         handler = logging.StreamHandler(text_file(raw))
         handler.setFormatter(logging.Formatter(_LINE_OF_FILE))
         self._add(handler)
+
+    def print(self, text: str) -> None:
+        """Print text for people on the standard error; a terminal gets lines that end between words."""
+        if self._console is None:
+            typer.echo(printable(text), err=True)
+        else:
+            self._console.print(printable(text), markup=False, emoji=False)
 
     @property
     def log_failure(self) -> OutputError | None:
@@ -131,9 +138,11 @@ class Reporter:
         elif self.as_events:
             write_event("progress", phase=text, step=0, steps=0, seconds=0.0, text=text)
             yield Work(_nothing, _write_progress)
+        elif self._console is None:
+            yield Work(_nothing, _nothing)
         else:
             line = _LiveLine(text)
-            with self.console.status(line):
+            with self._console.status(line):
                 yield Work(line.show, line.show)
 
     def _add(self, handler: logging.Handler) -> None:
@@ -150,6 +159,17 @@ class Reporter:
 def current_reporter() -> Reporter:
     """Return the reporter of the command that runs; a new one outside of commands."""
     return _current.get() or Reporter(as_events=False)
+
+
+def _console() -> Console | None:
+    """Return the console of a terminal; None for a file or pipe, or where rich, which typer brings, is missing."""
+    if not os.isatty(2):  # rich would let notebooks, which set FORCE_COLOR, show every turn of the spinner
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console(stderr=True, highlight=False, force_terminal=True)
 
 
 def _log_error(path: Path, error: OSError) -> OutputError:
@@ -180,6 +200,8 @@ class _LiveLine:
         self._shown, self._since = shown, time.monotonic()
 
     def __rich__(self) -> Text:
+        from rich.text import Text
+
         shown, seconds = self._shown, time.monotonic() - self._since
         if isinstance(shown, str):
             return Text(printable(f"{shown}, {seconds:.1f} s"))
@@ -189,14 +211,14 @@ class _LiveLine:
 class _ConsoleHandler(logging.Handler):
     """Prints records above the line that shows progress."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, show: Callable[[str], None]) -> None:
         super().__init__()
-        self._console = console
+        self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
         is_plain = record.levelno == logging.WARNING and not record.exc_info  # for people, who need no logger's name
         text = f"warning: {record.getMessage()}" if is_plain else self.format(record)
-        self._console.print(printable(text), markup=False)
+        self._show(text)
 
 
 class _EventHandler(logging.Handler):

@@ -53,7 +53,7 @@ def check(
         Path | None, typer.Option(metavar="OUT.srdf", help="Write the arm and the disabled collision pairs.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'viewer').")
+        Path | None, typer.Option(metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'pictures').")
     ] = None,
     trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True,
     trial_picture: Annotated[

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tmkit._support.extras import importing
 from tmkit._support.named_code import named_module
 from tmkit._support.toml_files import read_toml
 from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note
@@ -203,8 +204,8 @@ def _domain(value: Any) -> PlanningDomain:
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
-    import msgspec
-
+    with importing("msgspec", "world", "a served world needs"):
+        import msgspec
     from tmkit.tamp.domains.planning_domain import PlanningDomain
 
     if hint is PlanningDomain:

@@ -66,7 +66,6 @@ def view(
     domain that is not built in shows its facts with --domain, too.
     """
     from tmkit.plans import Plan
-    from tmkit.store import Store
     from tmkit.tamp import PlanningProblem
     from tmkit.visualization import Viewer, save_html
 
@@ -77,6 +76,8 @@ def view(
         for option, value in given.items():
             if value:
                 raise typer.BadParameter("it is not for a store", param_hint=option)
+        from tmkit.store import Store
+
         with Store(found[0], must_exist=True) as store, Viewer(port=port) as viewer:
             viewer.show_versions(store, found[1])
             wait_for_browser(viewer, opens=browser)

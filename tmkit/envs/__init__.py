@@ -1,4 +1,4 @@
-"""Domains as environments of Gymnasium: symbolic actions, or joint velocities under physics (extra ``envs``).
+"""Domains as environments of Gymnasium: symbolic actions, or joint velocities under physics (extra ``learning``).
 
 ``gymnasium.make("tmkit.envs:tmkit/Symbolic-v0", source="towers", parameters={"blocks": 3})`` makes one, as the classes
 do.

@@ -9,9 +9,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.extras import importing
 from tmkit.batch import FixedProblem, ProblemSource
 from tmkit.batch.generators import GeneratorSource
-from tmkit.errors import ConfigurationError, MissingExtraError
+from tmkit.errors import ConfigurationError
 from tmkit.pddl import And, Fact, GroundAction, Problem, State
 from tmkit.pddl.evaluation import Interpretation
 from tmkit.pddl.formulas import Atom, Formula, Not
@@ -20,11 +21,9 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.solve import planning_context
 
-try:
+with importing("gymnasium", "learning", "environments need"):
     import gymnasium
     from gymnasium import spaces
-except ImportError as error:
-    raise MissingExtraError.of("environments need", "envs", "gymnasium") from error
 
 __all__ = ["SEEDS", "FactTable", "ObservationKind", "context_of", "goal_facts", "gymnasium", "source_of", "spaces"]
 

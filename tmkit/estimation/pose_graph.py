@@ -17,7 +17,7 @@ would be infinite. ``scene.condition`` takes both.
 
 Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
 
-gtsam, the extra of that name, solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
+gtsam (extra ``world``) solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
 root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known orientations, its poses the initial
 ``gtsam.Values``; variable k has the key k. gtsam's errors are on the right as ours, with the rotation first:
 covariances are turned by :func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back;
@@ -33,8 +33,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import NoiseSource, SceneGraph
+from tmkit._support.extras import importing
 from tmkit._support.results import IteratedEstimate
-from tmkit.errors import MissingExtraError, SceneError
+from tmkit.errors import SceneError
 from tmkit.graph import common_ancestor, observations
 from tmkit.graph.observation_frames import Observation, remove_observations
 from tmkit.spatial import GaussianPose, Pose, PoseMeasurement, Retraction, adjoint, covariance_root
@@ -283,10 +284,8 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
 
 
 def _gtsam() -> ModuleType:
-    try:
+    with importing("gtsam", "world", "pose graphs of gtsam need"):
         import gtsam
-    except ImportError:
-        raise MissingExtraError.of("pose graphs of gtsam need", "gtsam", "gtsam") from None
     module: ModuleType = gtsam
     return module
 

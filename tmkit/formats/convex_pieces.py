@@ -13,7 +13,6 @@ time; they are remembered on the disk.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import math
 import resource
@@ -30,9 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._core import CollisionWorld
+from tmkit._support.extras import require
 from tmkit._support.signals import temporary_folder
 from tmkit._support.subprocesses import tied
-from tmkit.errors import MissingExtraError, ShapeError
+from tmkit.errors import ShapeError
 from tmkit.formats.mesh.solids import thickened
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
@@ -82,7 +82,7 @@ def convex_pieces(
 
     Raises:
         ShapeError: not a mesh, or too many pieces or seconds would be needed.
-        MissingExtraError: the extra ``pieces`` is not installed.
+        MissingExtraError: the extra ``formats`` is not installed.
     """
     if mesh.kind != "mesh":
         raise ShapeError(f"only meshes are cut into pieces, not shapes of kind '{mesh.kind}'")
@@ -118,8 +118,7 @@ def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, time_limit: float
     """Return the pieces of a mesh, and the metres within which they are right."""
     import trimesh
 
-    if importlib.util.find_spec("coacd") is None:
-        raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd")
+    require("coacd", "formats", "cutting a mesh into convex pieces needs")
     whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.outward_faces), process=True)
     bound, deadline = max_error, _spent() + time_limit
     measure = _Error(mesh, whole.triangles, bound, deadline)

@@ -51,7 +51,7 @@ def load_scene(
             missing.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a note: for looking at a file by itself.
-        allow_xacro: expand those of the files that are ``.xacro`` files to URDF, by the extra ``xacro``. **That runs
+        allow_xacro: expand those of the files that are ``.xacro`` files to URDF, by the extra ``formats``. **That runs
             their code with your rights.** A mapping has the values of their arguments by name.
 
     Raises:

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from tmkit._support.extras import importing
 from tmkit._support.version import __version__
-from tmkit.errors import MissingExtraError
 from tmkit.formats.mesh.package_uris import real_path
 from tmkit.lsp.framing import MessageInput
 from tmkit.lsp.project import Finding, Project, all_findings, meaning_of, syntax_findings
@@ -26,11 +26,9 @@ from tmkit.lsp.text_index import LANGUAGES, TextIndex
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
-try:
+with importing("pygls", "editor", "the language server needs"):
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
-except ImportError:
-    raise MissingExtraError.of("the language server needs", "lsp", "pygls") from None
 
 _FIRST = 0.01  # seconds
 _logger = logging.getLogger(__name__)

@@ -64,7 +64,7 @@ def hull_fault(scene: SceneGraph, object: str) -> str | None:
         remedy = (
             "remove its level 'hull'"
             if part.level == "hull"
-            else "make an object of it with `tmkit object add` (extra 'pieces')"
+            else "make an object of it with `tmkit object add` (extra 'formats')"
         )
         return f"{_name(part, object)} is concave and collides as its convex hull: {remedy}"
     return None

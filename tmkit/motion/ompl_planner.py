@@ -1,4 +1,4 @@
-"""OMPL's sampling-based planners as motion planners; wants the extra ``ompl``.
+"""OMPL's sampling-based planners as motion planners; wants the extra ``planners``.
 
 The collision checks are the core's: each question passes through Python twice, so this costs several times what the
 core's own search does.
@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import PathResult, PathStatus
-from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
+from tmkit._support.extras import importing
+from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.motion.motion_planner import PathQuery
 
 _LIMIT_TOLERANCE = 1e-9  # radians or metres
@@ -67,10 +68,8 @@ class OmplPlanner:
         """
         if query.constraints:
             raise ConfigurationError("OMPL's planners keep no path constraints; tmkit.motion.RrtConnect does")
-        try:
+        with importing("ompl", "planners", "OMPL's planners need"):
             from ompl import base, geometric, util
-        except ImportError as error:
-            raise MissingExtraError.of("OMPL's planners need", "ompl", "ompl") from error
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
         ends = _unusable_ends(query, start, goals)
         if ends is not None:

@@ -15,7 +15,8 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from tmkit.errors import MissingExtraError, TaskError
+from tmkit._support.extras import importing
+from tmkit.errors import TaskError
 from tmkit.pddl.formulas import (
     Action,
     Add,
@@ -87,10 +88,8 @@ _COMPARISONS = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "=": "Equals"}
 
 
 def _library() -> Any:
-    try:
+    with importing("unified_planning", "planners", "tasks of unified-planning need"):
         import unified_planning.shortcuts
-    except ImportError as error:
-        raise MissingExtraError.of("tasks of unified-planning need", "up", "unified-planning") from error
     return unified_planning.shortcuts
 
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.extras import importing
 from tmkit._support.output import in_new_folder, write_text
-from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
+from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.plans.execution import Executor, TimedMotion, execute
 from tmkit.plans.lerobot import LeRobotWriter
@@ -315,11 +316,9 @@ def _stamp(seconds: float) -> dict[str, int]:
 
 
 def _write_bag(folder: Path, executor: RecordingExecutor) -> None:
-    try:
+    with importing("rosbags", "world", "bags need"):
         from rosbags import rosbag2
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-    except ImportError as error:
-        raise MissingExtraError.of("bags need", "world", "rosbags") from error
     store: Any = get_typestore(Stores.ROS2_JAZZY)
     store.register(get_types_from_msg(_GRIPPER_DEFINITION, _GRIPPER))
     types = store.types

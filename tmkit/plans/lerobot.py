@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import ConfigurationError, MissingExtraError
+from tmkit._support.extras import importing
+from tmkit.errors import ConfigurationError
 
 PICTURES = "observation.images.scene"
 _PATTERN = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -38,10 +39,8 @@ class LeRobotWriter:
     def __init__(self, folder: Path, *, robot: str, rate: float) -> None:
         if rate != int(rate):
             raise ConfigurationError(f"a dataset of LeRobot has a whole number of frames a second, not {rate}")
-        try:
+        with importing("pyarrow", "learning", "datasets of LeRobot need"):
             import pyarrow.parquet
-        except ImportError as error:
-            raise MissingExtraError.of("datasets of LeRobot need", "lerobot", "pyarrow") from error
         self._arrow: Any = pyarrow
         self._folder, self._robot, self._rate = folder, robot, int(rate)
         self._names: tuple[str, ...] = ()
@@ -228,7 +227,8 @@ class _Statistics:
 
 def png_bytes(picture: NDArray[np.uint8]) -> bytes:
     """Return a picture (height, width, 3) as PNG."""
-    from PIL import Image
+    with importing("PIL", "pictures", "pictures in datasets need"):
+        from PIL import Image
 
     with io.BytesIO() as file:
         Image.fromarray(picture).save(file, format="PNG")

@@ -72,7 +72,7 @@ def simulate(
         plan: the plan.
         gui: open pybullet's window and run in real time.
         record: where to write a film at twice the simulated speed (``.gif`` or ``.webp``; ``.mp4`` with the extra
-            ``video``).
+            ``pictures``).
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
         camera: the view of film and picture; by default a good one is found.
         grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
@@ -87,7 +87,7 @@ def simulate(
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
         on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
             :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
-        engine: the physics: ``pybullet``, or ``mujoco`` with the extra of that name.
+        engine: the physics: ``pybullet``, or ``mujoco`` with the extra ``engines``.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -95,7 +95,7 @@ def simulate(
     Raises:
         SimulationError: the scene cannot be simulated, or an argument is none of those that are known.
         OutputError: film or picture cannot be written; raised before the simulation starts.
-        MissingExtraError: an MP4 is wanted without the extra ``video``, or the renderer or the engine is not there.
+        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer or the engine is not there.
     """
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     if grasp not in _GRASPS:

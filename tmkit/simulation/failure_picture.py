@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.extras import importing
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.plans import FailureKind
@@ -234,7 +235,8 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
 
 def _outline(scene: SceneGraph, name: str, pose: Pose, camera: Camera) -> NDArray[np.bool_]:
     """Return where the outline of a frame at a pose is (height, width)."""
-    from PIL import Image, ImageDraw
+    with importing("PIL", "pictures", "pictures of failures need"):
+        from PIL import Image, ImageDraw
 
     mask = Image.new("1", (camera.width, camera.height))
     draw = ImageDraw.Draw(mask)
@@ -262,7 +264,8 @@ def _composed(
     pixels: NDArray[np.uint8], caption: str, mark: Callable[[ImageDraw, Any], None] | None = None
 ) -> NDArray[np.uint8]:
     """Put a caption below a picture, and a mark into it, drawn with the caption's font."""
-    from PIL import Image, ImageDraw, ImageFont
+    with importing("PIL", "pictures", "pictures of failures need"):
+        from PIL import Image, ImageDraw, ImageFont
 
     height, width = pixels.shape[:2]
     size = max(10, round(_LETTERS * width))

@@ -13,13 +13,13 @@ from __future__ import annotations
 import collections.abc
 import ctypes
 import importlib
-import importlib.util
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.extras import importing, is_installed
 from tmkit.graph import Shape
 from tmkit.simulation.camera import Camera, Posed, surroundings, towards_light
 from tmkit.simulation.quiet import quiet_output
@@ -41,9 +41,7 @@ _STUDIO = """<mujoco><visual><headlight active="0"/></visual>
 
 def is_available() -> bool:
     """Return whether MuJoCo and a Vulkan device are there; without a device its renderer would end the process."""
-    if any(importlib.util.find_spec(name) is None for name in ("mujoco", "typing_extensions")):
-        return False
-    if importlib.util.find_spec("mujoco.studio") is None:
+    if not all(map(is_installed, ("mujoco", "typing_extensions", "mujoco.studio"))):
         return False
     try:
         vulkan = ctypes.CDLL("libvulkan.so.1")
@@ -104,7 +102,8 @@ class FilamentStudio:
 
     def picture(self) -> NDArray[np.uint8]:
         """Return the scene as it is now as (height, width, 3) red, green, blue."""
-        from PIL import Image
+        with importing("PIL", "pictures", "pictures need"):
+            from PIL import Image
 
         poses: dict[str, Pose] = {}
         for frame, frame_from_shape, shown in self._drawn:

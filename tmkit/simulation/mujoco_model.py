@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import MissingExtraError, SimulationError
+from tmkit._support.extras import importing
+from tmkit.errors import SimulationError
 from tmkit.graph import Joint, Kinematics
 from tmkit.manipulation.grasps.holding import torsion_arm
 from tmkit.motion.masses import lumped_inertia
@@ -54,10 +55,8 @@ def load_mujoco() -> Any:
     Raises:
         MissingExtraError: it is not installed.
     """
-    try:
+    with importing("mujoco", "engines", "the engine 'mujoco' needs"):
         return importlib.import_module("mujoco")
-    except ImportError as error:
-        raise MissingExtraError.of("the engine 'mujoco' needs", "mujoco", "mujoco") from error
 
 
 class ModelBuilder:

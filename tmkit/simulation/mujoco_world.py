@@ -31,7 +31,7 @@ _LEAST_SPARE = 0.1  # of an effort limit, where gravity takes more
 
 
 class MujocoSimulation(Simulation):
-    """A scene under MuJoCo's physics (extra ``mujoco``), otherwise the same as :class:`Simulation`.
+    """A scene under MuJoCo's physics (extra ``engines``), otherwise the same as :class:`Simulation`.
 
     Args:
         scene: the scene.

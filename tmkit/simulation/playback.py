@@ -42,7 +42,7 @@ def record_plan(
 
     Args:
         plan: the plan.
-        path: a ``.gif`` or ``.webp``, or an ``.mp4`` with the extra ``video``.
+        path: a ``.gif`` or ``.webp``, or an ``.mp4`` with the extra ``pictures``.
         camera: the camera; by default one that shows all places the plan goes to, 640 by 480 pixels.
         captions: whether each action is named while it is carried out.
         speed: planned seconds that the film shows in one second.
@@ -52,7 +52,7 @@ def record_plan(
     Raises:
         SimulationError: a speed that is not positive, or an argument of the renderer.
         OutputError: the film cannot be written; raised before anything is drawn.
-        MissingExtraError: an MP4 is wanted without the extra ``video``, or the renderer is not there.
+        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer is not there.
     """
     if not 0.0 < speed < float("inf"):
         raise SimulationError(f"speed must be a positive number, not {speed}")

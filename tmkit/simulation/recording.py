@@ -1,6 +1,6 @@
 """Writing pictures and films of a simulation: whole or not at all.
 
-A film is a GIF, a WebP (both need nothing but Pillow), or an MP4 with the extra ``video``, at twice the speed of the
+A film is a GIF, a WebP or an MP4, by the extra ``pictures``, at twice the speed of the
 simulated world, with eight frames for each simulated second. All frames of a GIF share one palette and are not
 dithered: static parts cost next to nothing. The output is checked before the simulation starts (:func:`check_output`).
 """
@@ -8,7 +8,6 @@ dithered: static parts cost next to nothing. The output is checked before the si
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import io
 import os
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.extras import importing, require
 from tmkit._support.output import check_writable, write_files
 from tmkit._support.signals import temporary_folder
-from tmkit.errors import MissingExtraError, OutputError
+from tmkit.errors import OutputError
 
 FRAMES_PER_SECOND = 8.0  # frames for each simulated second
 SPEED = 2.0  # simulated seconds that a film shows in one second
@@ -35,17 +35,16 @@ def check_output(path: str | Path, *, film: bool) -> Path:
 
     Raises:
         OutputError: a suffix of no kind we write, a folder that is not there, or no right to write.
-        MissingExtraError: an MP4 is wanted and the extra ``video`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     target = Path(path)
     suffixes = _FILM_SUFFIXES if film else _PICTURE_SUFFIXES
     kind = "film" if film else "picture"
     if target.suffix.lower() not in suffixes:
         raise _failure(target, f"a {kind} must end in {' or '.join(suffixes)}")
+    require("PIL", "pictures", f"{target}: writing a {kind} needs")
     for module in ("imageio", "imageio_ffmpeg") if target.suffix.lower() == ".mp4" else ():
-        if importlib.util.find_spec(module) is None:
-            need = f"{target}: writing MP4 needs"
-            raise MissingExtraError.of(need, "video", module, hint=" (or record a .gif)")
+        require(module, "pictures", f"{target}: writing MP4 needs", hint=" (or record a .gif)")
     if not os.path.isdir(target.parent):
         raise _failure(target, f"the folder '{target.parent}' does not exist")
     check_writable(target)
@@ -77,10 +76,10 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
 
 def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
     """Return a picture (height, width, 3) with a line of text, if there is any, at its lower edge."""
-    from PIL import Image, ImageDraw, ImageFont
-
     if not text:
         return pixels
+    with importing("PIL", "pictures", "captions need"):
+        from PIL import Image, ImageDraw, ImageFont
     image = Image.fromarray(pixels)
     size = max(10, round(0.033 * image.width))
     font, draw = ImageFont.load_default(size), ImageDraw.Draw(image, "RGBA")

@@ -1,6 +1,6 @@
 """Pictures of simulations and of scenes at a configuration, made without a screen.
 
-Two renderers draw the same scenes: ``filament`` (:mod:`tmkit.simulation.filament`, the extra ``render``), and ``tiny``
+Two renderers draw the same scenes: ``filament`` (:mod:`tmkit.simulation.filament`, the extra ``engines``), and ``tiny``
 (:mod:`tmkit.simulation.tiny_renderer`), which comes with pybullet. ``auto`` takes the first that is there. Nothing but
 pixels depends on the choice.
 """
@@ -81,7 +81,7 @@ def chosen_renderer(renderer: str = "auto") -> str:
     if renderer == "auto":
         return "tiny"
     hint = " and a Vulkan driver, such as Debian's mesa-vulkan-drivers"
-    raise MissingExtraError.of("the renderer 'filament' needs", "render", "mujoco", hint=hint)
+    raise MissingExtraError.of("the renderer 'filament' needs", "engines", "mujoco", hint=hint)
 
 
 class _FollowingStudio(TinyStudio):

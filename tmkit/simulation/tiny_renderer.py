@@ -15,6 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.extras import importing
 from tmkit.simulation.camera import Camera, surroundings, towards_light
 from tmkit.simulation.world import Simulation
 from tmkit.spatial.plain import plain_numbers
@@ -49,7 +50,8 @@ class TinyStudio:
 
     def picture(self) -> NDArray[np.uint8]:
         """Return the simulation as it is now as (height, width, 3) red, green, blue."""
-        from PIL import Image
+        with importing("PIL", "pictures", "pictures need"):
+            from PIL import Image
 
         floor = self._add_floor()
         try:

@@ -27,15 +27,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from tmkit import graph
 from tmkit._core import EdgeNoise, FrameDifference, Group, StampedPoses
+from tmkit._support.extras import importing
 from tmkit.errors import MergeConflictError, StoreError, TmkitError
 from tmkit.graph import FrameSpecification, NoiseSource, SceneDifference, SceneGraph, Shape, diff
 from tmkit.spatial import Pose
+
+with importing("msgspec", "world", "a store of scenes needs"):
+    import msgspec
 
 Seven = tuple[float, float, float, float, float, float, float]
 Place = Annotated[int, msgspec.Meta(ge=0)]  # in a list of the record

@@ -21,14 +21,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
-
+from tmkit._support.extras import importing
 from tmkit.errors import ArgumentError, StoreDamageError, StoreError, TmkitError
 from tmkit.graph import NoiseSource, SceneGraph, Shape, diff
 from tmkit.spatial.plain import check_fields
 from tmkit.store.blobs import BlobFolder
 from tmkit.store.database import FORMAT, Database
 from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_difference
+
+with importing("msgspec", "world", "a store of scenes needs"):
+    import msgspec
 
 _MOST_DIFFERENCES = 1000  # since a snapshot
 _LEAST_SNAPSHOT = 4096  # bytes that differences of a small scene may take, however small it is

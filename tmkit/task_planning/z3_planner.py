@@ -31,8 +31,9 @@ from importlib import import_module
 from typing import Any
 
 from tmkit._support import time_limits
+from tmkit._support.extras import importing
 from tmkit._support.time_limits import check_time
-from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
+from tmkit.errors import TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.validation import validate_task_plan
@@ -153,7 +154,7 @@ class SmtTask:
 
 @dataclass(frozen=True)
 class Z3Planner(TaskPlanner[SmtTask]):
-    """Plans with Z3, as few steps as possible whatever they cost. Needs the extra ``smt``.
+    """Plans with Z3, as few steps as possible whatever they cost. Needs the extra ``planners``.
 
     Args:
         most_steps: the longest horizon that is tried.
@@ -322,7 +323,5 @@ class _Beside:
 
 def _z3() -> Any:
     """Return the module of Z3, which is loaded only when it is used."""
-    try:
+    with importing("z3", "planners", "Z3Planner needs"):
         return import_module("z3")
-    except ImportError as error:
-        raise MissingExtraError.of("Z3Planner needs", "smt", "z3") from error

@@ -9,7 +9,6 @@ Invariant: the bytes of a picture are a function of its drawings alone (for one 
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import textwrap
 from collections.abc import Sequence
@@ -20,8 +19,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.extras import require
 from tmkit._support.output import write_files
-from tmkit.errors import MissingExtraError, OutputError
+from tmkit.errors import OutputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,14 +36,13 @@ def require_plots(path: str | Path, *, suffixes: tuple[str, ...] = (".png",)) ->
 
     Raises:
         OutputError: the name ends otherwise.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     target = Path(path)
     if target.suffix.lower() not in suffixes:
         reason = f"a plot must end in {' or '.join(suffixes)}"
         raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError.of(f"{target}: drawing plots needs", "viewer", "matplotlib")
+    require("matplotlib", "pictures", f"{target}: drawing plots needs")
     return target
 
 
@@ -197,7 +196,7 @@ def save_drawings(
 
     Raises:
         OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     target = require_plots(path, suffixes=(".png", ".svg"))
     from matplotlib import rc_context

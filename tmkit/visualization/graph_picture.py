@@ -129,7 +129,7 @@ def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequen
 
     Raises:
         OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     drawing = semantics_graph_drawing(scene, refused=refused)
     low, high = drawing.bounds

@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.argument_errors import check_argument, plan_hint
+from tmkit._support.extras import importing
 from tmkit._support.output import check_writable, write_text
-from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, TmkitError
+from tmkit.errors import ConfigurationError, OutputError, TmkitError
 from tmkit.graph import SceneGraph, diff
 from tmkit.plans import Plan, PlanStep, Schedule, Segment, SegmentKind, execute
 from tmkit.plans.execution import TimedMotion
@@ -357,10 +358,8 @@ def start_server(host: str, port: int) -> viser.ViserServer:
 
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= _GREATEST_PORT:
         raise ConfigurationError(f"port={port!r}: expected an integer from 0 (any free port) to {_GREATEST_PORT}")
-    try:
+    with importing("viser", "viewer", "the viewer needs"):
         import viser
-    except ImportError as error:
-        raise MissingExtraError("the viewer needs viser: pip install 'viser>=1.1'", module="viser") from error
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -39,7 +39,7 @@ def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1)
 
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     target = require_plots(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -148,7 +148,7 @@ def draw_relations(
 
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     return save_drawings([relation_drawing(scene, relations, q=q)], path, width=6.0)
 
@@ -379,6 +379,6 @@ def draw_semantics(coord: Coord, path: str | Path) -> Path:
 
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     return save_drawings([semantics_drawing(coord)], path, width=6.0)

@@ -63,7 +63,7 @@ def draw_search_tree(trees: Sequence[SearchTree], path: str | Path, *, rows: int
 
     Raises:
         OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
-        MissingExtraError: the extra ``viewer`` is not installed.
+        MissingExtraError: the extra ``pictures`` is not installed.
     """
     drawing = search_tree_drawing(trees, rows=rows, title=title)
     low, high = drawing.bounds

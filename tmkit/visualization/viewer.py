@@ -9,7 +9,7 @@ import html
 import sys
 import threading
 import time
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,6 @@ from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
-from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization.page import page_html, plan_timeline
 from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
@@ -38,6 +37,9 @@ from tmkit.visualization.viewer_panels import (
     latest_configuration,
     looks_differ,
 )
+
+if TYPE_CHECKING:
+    from tmkit.store import Store
 
 Shown = SceneGraph | Plan | PlanResult | PlanningProblem
 """What a viewer can show."""

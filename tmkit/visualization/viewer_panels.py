@@ -10,7 +10,7 @@ import html
 import math
 import threading
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,10 +19,12 @@ from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, diff
 from tmkit.graph.moments import configuration
 from tmkit.spatial import Pose
-from tmkit.store import Store
-from tmkit.store.store import Version
 from tmkit.visualization.scene_model import Color
 from tmkit.visualization.stage import Panel, Stage
+
+if TYPE_CHECKING:
+    from tmkit.store import Store
+    from tmkit.store.store import Version
 
 RED = (0.86, 0.12, 0.12, 1.0)
 _MOST_ROWS, _MOST_JOINTS, _MOST_FACTS = 1500, 60, 12

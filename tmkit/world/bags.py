@@ -21,8 +21,9 @@ import numpy as np
 
 from tmkit._core import SceneGraph, diff
 from tmkit._support.closing import Closing
+from tmkit._support.extras import importing
 from tmkit._support.limits import as_utf8, read_bytes
-from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError, TmkitError, UnknownNameError
+from tmkit.errors import FileFormatError, MissingFileError, OutputError, TmkitError, UnknownNameError
 from tmkit.graph import joint_history
 from tmkit.graph.moments import CLASS
 from tmkit.spatial import GaussianPose, Pose, to_ros_pose
@@ -237,11 +238,9 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _rosbags() -> tuple[Any, Any]:
     """Return the module for ROS 2 bags and the types of messages, those of ROS 2 Jazzy."""
-    try:
+    with importing("rosbags", "world", "bags need"):
         from rosbags import rosbag2
         from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise MissingExtraError.of("bags need", "world", "rosbags") from error
     return rosbag2, get_typestore(Stores.ROS2_JAZZY)
 
 

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
+from tmkit._support.extras import importing
 from tmkit._support.named_code import named_module
 from tmkit._support.source_location import first_repeated
 from tmkit.batch.attempts import Row
-from tmkit.errors import ConfigurationError, FileFormatError, MissingExtraError, MissingFileError
+from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
 from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import Box, Cylinder, SceneGraph, Shape, Sphere
@@ -241,10 +242,8 @@ def _goal(node: JsonNode, scene: SceneGraph, arm: Manipulator, start: NDArray[np
 
 
 def _read(path: Path) -> JsonNode:
-    try:
+    with importing("yaml", "learning", "files of MotionBenchMaker need"):
         import yaml
-    except ImportError as error:
-        raise MissingExtraError.of("files of MotionBenchMaker need", "batch", "pyyaml") from error
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)

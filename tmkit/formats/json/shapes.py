@@ -36,6 +36,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tmkit._support.extras import importing
 from tmkit._support.limits import ReadingLimits, read_bytes, sha256_of
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import SourceLocation, reported
@@ -159,8 +160,8 @@ def _ply(path: Path, data: bytes) -> Array:
 
 def _png(path: Path, data: bytes, span: tuple[float, float] | None, limits: ReadingLimits) -> Array:
     """Return the heights of a grey picture, from the bottom upwards."""
-    from PIL import Image
-
+    with importing("PIL", "pictures", f"{path}: reading PNG needs"):
+        from PIL import Image
     assert span is not None
     try:
         with warnings.catch_warnings():

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import product
+from tmkit._support.extras import require
 from tmkit._support.limits import ReadingLimits, as_utf8, checksums_read, is_file, read_bytes, sha256_of
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import Note, SourceLocation, unheard
@@ -306,7 +307,10 @@ def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits, submesh: s
     """Return vertices, faces, transform and colour of each mesh of a file, and the metres in its unit."""
     import trimesh
 
-    text, unit = _plain_collada(path, data) if path.suffix.lower() == ".dae" else (data, 1.0)
+    is_collada = path.suffix.lower() == ".dae"
+    if is_collada:
+        require("collada", "formats", f"{path}: reading COLLADA needs")
+    text, unit = _plain_collada(path, data) if is_collada else (data, 1.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

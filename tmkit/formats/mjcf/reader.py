@@ -7,7 +7,7 @@ that MuJoCo never checks may touch: parent and child, excluded ones, those whose
 
 MuJoCo reads nothing from the disk: included files, meshes and heights are found by the rules of all scene files, and
 handed to it. What a scene does not have (actuators, sensors, tendons, cameras, textures, ...) is omitted, with a note
-for each kind. The extra ``render`` is needed.
+for each kind. The extra ``formats`` is needed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tmkit._support.extras import importing
 from tmkit._support.limits import is_file, read_bytes
 from tmkit._support.source_location import Note, SourceLocation
 from tmkit._support.xml import XmlElement, read_xml
-from tmkit.errors import FileFormatError, install_command
+from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION, PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
@@ -68,12 +69,9 @@ _HIDDEN = 3  # geoms of this group and above are not drawn, by MuJoCo's usual se
 
 def read_mjcf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpecification:
     """Read a model, with all that it includes; MuJoCo must be installed and take it."""
-    try:
+    with importing("mujoco", "formats", f"{path}: reading MJCF needs"):
         import mujoco
-    except ImportError:
-        raise FileFormatError.at(
-            path, f"MJCF files are read by MuJoCo, which is not installed: {install_command('render')}"
-        ) from None
+
     source = _Source(read_xml(path, root="mujoco", note=note), packages, note)
     text, assets = source.prepared()
     try:

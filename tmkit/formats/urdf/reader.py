@@ -20,7 +20,7 @@ What other programs read out of a URDF is left alone. Slips whose meaning is pla
 revolute or prismatic joint that is omitted is 0, as the format has it; a joint that mimics one that is not there moves
 by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
 
-Files of macros are expanded by xacrodoc (extra ``xacro``), only those that the user names, and only if that is allowed:
+Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and only if that is allowed:
 expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
 """
 
@@ -31,9 +31,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tmkit._support.extras import importing
 from tmkit._support.source_location import Note, did_you_mean, unheard
 from tmkit._support.xml import XmlElement, read_xml
-from tmkit.errors import FileFormatError, install_command
+from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import InertiaSpec, JointSpec, MimicSpec, PoseSpec, Triple
@@ -383,11 +384,9 @@ def _with_sign_of_mimic(joint: JointSpec, joints: Mapping[str, JointSpec], *, no
 
 def expanded(path: Path, arguments: Mapping[str, str], packages: PackageResolver) -> bytes:
     """Return the URDF that a file expands to with values of ``<xacro:arg>``; packages are found as in scene files."""
-    try:
+    with importing("xacrodoc", "formats", f"{path}: expanding xacro needs"):
         from xacrodoc import XacroDoc, packages as found
-    except ImportError:
-        reason = f"xacro files are expanded by xacrodoc, which is not installed: {install_command('xacro')}"
-        raise FileFormatError.at(path, reason) from None
+
     found.reset()
     found.update_package_cache(packages.named)
     found.look_in([str(folder) for folder in (*packages.folders, *packages.ros_folders)])

@@ -1,1 +1,1 @@
-"""USD: scenes of Isaac Sim and other programs, read and written (extra ``usd``)."""
+"""USD: scenes of Isaac Sim and other programs, read and written (extra ``formats``)."""

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from tmkit._support.elementary import dot, norm, product
+from tmkit._support.extras import importing
 from tmkit._support.limits import ReadingLimits, is_file, read_bytes
 from tmkit._support.source_location import Note, SourceLocation, reported
-from tmkit.errors import FileFormatError, install_command
+from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
@@ -216,11 +217,9 @@ _TO_AXIS = {"X": (0.0, _HALF, 0.0, _HALF), "Y": (-_HALF, 0.0, 0.0, _HALF), "Z": 
 
 def read_usd(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpecification:
     """Read a stage with all its layers; ``usd-core`` must be installed and take it."""
-    try:
+    with importing("pxr", "formats", f"{path}: reading USD needs"):
         from pxr import Tf, Usd
-    except ImportError:
-        reason = f"USD files are read by usd-core, which is not installed: {install_command('usd')}"
-        raise FileFormatError.at(path, reason) from None
+
     try:
         layers = _layers(path, packages, note)
         PrimCounter(packages.limits.frames, SourceLocation(str(path))).require_few(layers[0])

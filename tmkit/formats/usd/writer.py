@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tmkit._support.elementary import eigen
-from tmkit.errors import MissingExtraError, SceneError, install_command
+from tmkit._support.extras import importing
+from tmkit.errors import SceneError
 from tmkit.formats.spec.build import parents_first
 from tmkit.formats.usd.reader import KINDS
 from tmkit.graph import AttachedShape, FrameSpecification, SceneGraph
@@ -25,10 +26,8 @@ _TYPES = {kind: name for name, kind in KINDS.items()}
 
 def usd_from_scene(scene: SceneGraph) -> str:
     """Return the text of a ``.usda`` file; a point cloud or a height field is refused, and a missing ``usd-core``."""
-    try:
+    with importing("pxr", "formats", "writing USD needs"):
         from pxr import Usd
-    except ImportError:
-        raise MissingExtraError(f"USD files are written by usd-core: {install_command('usd')}") from None
     return _Writer(Usd.Stage.CreateInMemory(), scene).text()
 
 

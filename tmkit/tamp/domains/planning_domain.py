@@ -136,7 +136,7 @@ class PlanningDomain:
         """
         try:
             yield
-        except (TmkitError, MemoryError):
+        except (TmkitError, ImportError, MemoryError):
             raise
         except Exception as error:
             codes = {function.__code__ for function in functions_of(type(self.semantics))}

@@ -14,11 +14,11 @@ import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.closing import Closing
+from tmkit._support.extras import importing
 from tmkit.errors import ArgumentError, ServiceError, TimeLimitError, TmkitError
 from tmkit.graph import FrameSpecification, SceneGraph, Shape, diff
 from tmkit.spatial import GaussianPose, Pose
@@ -28,6 +28,9 @@ from tmkit.world.live_scene import LiveScene
 from tmkit.world.service import messages as m
 from tmkit.world.service.edits import CollectedEdits, Mirror, WorldEdits, numbers
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport, load_transport
+
+with importing("msgspec", "world", "a served world needs"):
+    import msgspec
 
 _answers = msgspec.msgpack.Decoder(m.Answer)
 _FOLLOW = 10.0  # seconds that a request for changes waits

@@ -14,14 +14,17 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import msgspec
 import numpy as np
 
 from tmkit._core import FrameDifference
+from tmkit._support.extras import importing
 from tmkit.graph import FrameSpecification, NoiseSource, SceneDifference, SceneEdit, SceneGraph, Shape
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter
+
+with importing("msgspec", "world", "a served world needs"):
+    import msgspec
 
 FORMAT = 1
 EMPTY = SceneGraph(root=None)

@@ -36,8 +36,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
+from tmkit._support.extras import importing
 from tmkit.errors import LogDamageError, OutputError, ServiceError, StoreDamageError
 from tmkit.graph import SceneGraph, Shape
 from tmkit.store.blobs import BlobFolder
@@ -45,6 +44,9 @@ from tmkit.store.encoding import Replay
 from tmkit.world.service import messages as m
 from tmkit.world.service.access import ServiceLimits
 from tmkit.world.service.transports import Handler, Reply, Transport
+
+with importing("msgspec", "world", "a served world needs"):
+    import msgspec
 
 _logger = logging.getLogger(__name__)
 _MAGIC = b"tmkr"

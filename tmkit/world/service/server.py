@@ -22,9 +22,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tmkit._support.closing import Closing
+from tmkit._support.extras import importing
 from tmkit.errors import ListenerError, MergeConflictError, MissingFileError, ServiceError, TmkitError
 from tmkit.graph import SceneDifference, SceneGraph, Shape, diff, gaussian_pose
 from tmkit.graph.attributes import plain_attributes
@@ -36,6 +35,9 @@ from tmkit.world.service import messages as m
 from tmkit.world.service.access import Access, Followers, ServiceLimits, Waiter, matching
 from tmkit.world.service.recording import RecordingTransport, WorldLog
 from tmkit.world.service.transports import Reply, Transport
+
+with importing("msgspec", "world", "a served world needs"):
+    import msgspec
 
 _logger = logging.getLogger(__name__)
 _SESSIONS = 10_000  # whose last edit is remembered

@@ -15,7 +15,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from tmkit.errors import ArgumentError, MissingExtraError, ServiceError
+from tmkit._support.extras import importing
+from tmkit.errors import ArgumentError, ServiceError
 from tmkit.world.service.connection_gate import ConnectionGate
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport, require_port
 
@@ -58,10 +59,8 @@ class ZenohTransport(Transport):
         world: str = "world",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        try:
+        with importing("zenoh", "world", "the transport 'zenoh' needs"):
             import zenoh
-        except ImportError:
-            raise MissingExtraError.of("the transport 'zenoh' needs", "world", "zenoh") from None
         if not _WORLD.fullmatch(world):
             raise ArgumentError(f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-")
         require_port(address)
