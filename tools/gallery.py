@@ -1,7 +1,7 @@
 """Draw the pictures and films of scenes in ``docs/images``, by the renderer ``filament``.
 
-``python tools/gallery.py [NAME...]``, with the extras ``engines`` and ``pictures`` and the packages of all robots; all of
-them take an hour of one core. Films show plans as planned, so nothing here depends on physics.
+``python tools/gallery.py [NAME...]``, with the extras ``engines`` and ``pictures`` and the packages of all robots; all
+of them take an hour of one core. Films show plans as planned, so nothing here depends on physics.
 """
 
 from __future__ import annotations

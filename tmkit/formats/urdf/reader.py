@@ -20,8 +20,8 @@ What other programs read out of a URDF is left alone. Slips whose meaning is pla
 revolute or prismatic joint that is omitted is 0, as the format has it; a joint that mimics one that is not there moves
 by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
 
-Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and only if that is allowed:
-expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
+Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and only if that is
+allowed: expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
 """
 
 from __future__ import annotations
