@@ -164,7 +164,7 @@ def test_mp4_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[pictures\]'") as caught:
         Film(tmp_path / "film.mp4")
-    assert caught.value.extra == "video"
+    assert caught.value.extra == "pictures"
 
 
 def test_film_without_frames_is_no_film(tmp_path: Path) -> None:

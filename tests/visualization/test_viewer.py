@@ -346,7 +346,7 @@ def test_bad_input_is_one_line():
 def test_without_viser(monkeypatch):
     """The message names what to install."""
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(MissingExtraError, match="the viewer needs viser: pip install"):
+    with pytest.raises(MissingExtraError, match="the viewer needs the extra 'viewer': pip install"):
         Viewer(tk.SceneGraph())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
 
 
 def named_module(target: str) -> tuple[ModuleType, str]:
@@ -19,6 +19,8 @@ def named_module(target: str) -> tuple[ModuleType, str]:
         raise ConfigurationError(f"expected MODULE:NAME or FILE.py:NAME, not '{target}'")
     try:
         module = _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except MissingExtraError:
+        raise
     except (Exception, SystemExit) as error:  # of the module's own code, too
         raise ConfigurationError(f"the module cannot be imported: {type(error).__name__}: {error}") from error
     return module, name

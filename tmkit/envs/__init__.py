@@ -4,13 +4,12 @@
 do.
 """
 
-from importlib.util import find_spec
-
+from tmkit._support.extras import is_installed
 from tmkit._support.lazy_imports import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)
 
-if find_spec("gymnasium") is not None:
+if is_installed("gymnasium"):
     import gymnasium
 
     for _name in ("Symbolic", "Physical"):

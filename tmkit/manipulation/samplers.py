@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import callable_name
 from tmkit._support.time_limits import check_time
-from tmkit.errors import ConfigurationError, SamplerError, TimeLimitError, UnknownNameError
+from tmkit.errors import ConfigurationError, MissingExtraError, SamplerError, TimeLimitError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
 from tmkit.manipulation.placements.sampling import (
@@ -345,7 +345,7 @@ def _asked(
     """Yield what a sampler gives, its own failures made errors that name it."""
     try:
         yield from sampler(request)
-    except (TimeLimitError, MemoryError):
+    except (TimeLimitError, MissingExtraError, MemoryError):
         raise
     except Exception as error:
         if is_ours:

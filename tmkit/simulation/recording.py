@@ -65,9 +65,9 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
     Raises:
         OutputError: as :func:`check_output`.
     """
+    target = check_output(path, film=False)
     from PIL import Image
 
-    target = check_output(path, film=False)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, format="PNG" if target.suffix.lower() == ".png" else "JPEG")
     write_files({target: file.getvalue()})

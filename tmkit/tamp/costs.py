@@ -18,7 +18,7 @@ from numbers import Real
 from typing import TypeAlias
 
 from tmkit._support.argument_errors import callable_name
-from tmkit.errors import CostError, TimeLimitError
+from tmkit.errors import CostError, MissingExtraError, TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction
 from tmkit.plans.schedule import Schedule
@@ -84,7 +84,7 @@ def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
     """Return what a function of the user gives for a step, a finite number of at least 0; refuse anything else."""
     try:
         value = function(step)
-    except (TimeLimitError, MemoryError):
+    except (TimeLimitError, MissingExtraError, MemoryError):
         raise
     except Exception as error:
         raise _error(function, step, f"fails for {step.action}: {type(error).__name__}: {error}") from error

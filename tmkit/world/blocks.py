@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape, diff
-from tmkit.errors import ArgumentError, BlockError, DuplicateNameError, TmkitError, UnknownNameError
+from tmkit.errors import ArgumentError, BlockError, DuplicateNameError, MissingExtraError, TmkitError, UnknownNameError
 from tmkit.graph import joint_history
 from tmkit.graph.nodes import SceneNode, walk_nodes
 from tmkit.graph.patterns import Pattern
@@ -310,7 +310,7 @@ def blamed(block: FunctionBlock) -> Iterator[None]:
     """Make errors of a block BlockErrors."""
     try:
         yield
-    except BlockError:
+    except (BlockError, MissingExtraError):
         raise
     except Exception as error:
         what = str(error) if isinstance(error, TmkitError) else f"{type(error).__name__}: {error}"

@@ -27,6 +27,7 @@ from tmkit._support.data import is_built_in, resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import (
     FileFormatError,
+    MissingExtraError,
     MissingFileError,
     PlanFileError,
     RobotError,
@@ -207,6 +208,8 @@ def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> D
     name = semantics_class.__name__
     try:
         semantics = semantics_class(*arms)
+    except MissingExtraError:
+        raise
     except Exception as error:
         what = f"'{name}({', '.join(['manipulator'] * len(arms))})' fails: {type(error).__name__}: {error}"
         raise FileFormatError.at(path, what) from error
@@ -258,6 +261,8 @@ def _run(path: Path, source: bytes) -> ModuleType:
         exec(_compiled(source, str(path)), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]
+        if isinstance(error, MissingExtraError):
+            raise
         _, line = innermost(error, {str(path)}) or (path, None)
         line = error.lineno if isinstance(error, SyntaxError) else line
         raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
