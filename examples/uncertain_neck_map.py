@@ -137,7 +137,7 @@ def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
 def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph) -> None:
     """Let gtsam solve the same graph, write its solution into the scene, and compare."""
     if importlib.util.find_spec("gtsam") is None:
-        print(f"gtsam is not installed; to compare with it, run {install_command('gtsam')}")
+        print(f"gtsam is not installed; to compare with it, run {install_command('world')}")
         return
     theirs = write_back(scene, solve_with_gtsam(pose_graph(scene)))
     pairs = [("instrument", "map"), ("camera 3", "map"), ("instrument", "base 5")]
