@@ -75,7 +75,7 @@ CALLS = [
     (
         "coacd",
         "formats",
-        "from tmkit.formats.convex_pieces import convex_pieces\nconvex_pieces(tk.Mesh(np.eye(4, 3), [[0, 1, 2], [0, 1, 3]]))",
+        "from tmkit.formats.convex_pieces import *\nconvex_pieces(tk.Mesh(np.eye(4, 3), [[0, 1, 2], [0, 1, 3]]))",
     ),
     ("mujoco", "formats", "Path('a.xml').write_text('<mujoco/>')\ntk.load_scene('./a.xml')"),
     ("mujoco", "engines", _PLAN + "tk.simulate(plan, engine='mujoco')"),
