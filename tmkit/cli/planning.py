@@ -204,7 +204,6 @@ def plan(
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
     from tmkit.task_planning.fast_downward_process import start_server
-    from tmkit.visualization.drawing import require_plots
 
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
     file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
@@ -221,6 +220,8 @@ def plan(
             require_writable(path)
     start_server()
     if tree is not None and tree.suffix != ".json":
+        from tmkit.visualization.drawing import require_plots
+
         require_plots(tree, suffixes=(".json", ".png", ".svg"))
     if file is not None:
         with progress("reading the problem"):

@@ -34,7 +34,6 @@ from tmkit.tamp.costs import CostBound, StepCosts, Worth, busiest
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
-from tmkit.tamp.scheduling import shortest_schedule
 from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
 from tmkit.task_planning import TaskPlanStatus
 from tmkit.task_planning.protocol import PreparedTask
@@ -100,7 +99,11 @@ class Improvement:
 
     def _makespan(self, steps: Sequence[PlanStep]) -> float:
         plan = self.context.plan_of(tuple(steps), self.domain)
-        return (shortest_schedule(plan) if self.context.options.arms_at_once else Schedule.of(plan)).makespan
+        if not self.context.options.arms_at_once:
+            return Schedule.of(plan).makespan
+        from tmkit.tamp.scheduling import shortest_schedule  # most runs need none
+
+        return shortest_schedule(plan).makespan
 
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log

@@ -44,7 +44,6 @@ from tmkit.tamp.problem import PlanningProblem, problem_file_of
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 from tmkit.tamp.run import run_search
-from tmkit.tamp.scheduling import schedule_plan
 
 _log = logging.getLogger(__name__)
 _LIMIT_TOLERANCE = 1e-9  # radians or metres
@@ -60,6 +59,8 @@ def solve(
         result = run_search(context)
     if result.plan is None or not options.arms_at_once:
         return result
+    from tmkit.tamp.scheduling import schedule_plan  # most runs need none
+
     plan = schedule_plan(result.plan)
     return replace(result, plan=plan, statistics=replace(result.statistics, makespan=Schedule.of(plan).makespan))
 
