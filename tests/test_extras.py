@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 import tmkit as tk
 from tmkit.errors import MissingExtraError
-for name in ("a.dae", "a.usda", "a.xml", "a.xacro", "scene0001.yaml", "request0001.yaml", "a.png"):
+for name in ("a.dae", "a.usda", "a.xml", "a.xacro", "a.png"):
     Path(name).write_text("<x/>")
 Path("bag").mkdir()
 Path("bag/metadata.yaml").write_text("")
@@ -108,7 +108,6 @@ CALLS = [
     ("pyarrow", "learning", _PLAN + "from tmkit.plans import export_plan\nexport_plan(plan, 'b', format='lerobot')"),
     ("pyarrow", "learning", _BATCH),
     ("distributed", "learning", _BATCH),
-    ("yaml", "learning", "from tmkit.batch.motion_problems import _read\n_read(Path('scene0001.yaml'))"),
     ("pygls", "editor", "from tmkit.lsp import language_server"),
 ]
 """A module that is hidden, the extra that the error must name, and code that needs it."""
@@ -121,7 +120,6 @@ DISTRIBUTIONS = {
     "unified_planning": "unified-planning",
     "zenoh": "eclipse-zenoh",
     "imageio_ffmpeg": "imageio",
-    "yaml": "distributed",
 }
 """Distributions, in the extras, of modules of another name."""
 
