@@ -25,8 +25,8 @@ import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import swept_volume
 from tmkit.simulation import Camera, draw_failure, draw_swept_volume, fit_camera, record_plan, render, write_picture
-from tmkit.simulation.playback import fit_camera_to_plan
-from tmkit.simulation.rendering import StillScene
+from tmkit.simulation.pictures.playback import fit_camera_to_plan
+from tmkit.simulation.rendering.studio import StillScene
 from tmkit.visualization import Viewer
 
 ROOT = Path(__file__).resolve().parents[1]

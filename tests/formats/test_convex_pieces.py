@@ -20,7 +20,7 @@ from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots.hands import pair_distance
 from tmkit.simulation import Simulation
-from tmkit.simulation.mujoco_world import MujocoSimulation
+from tmkit.simulation.engines.mujoco.world import MujocoSimulation
 from tmkit.spatial import Pose
 
 pytest.importorskip("coacd")  # which not every platform has

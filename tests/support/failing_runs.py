@@ -25,8 +25,8 @@ MODULES = (
     "tmkit.tamp.validation.tmp_plan",
     "tmkit.tamp.planning",
     "tmkit.plans.plan_file",
-    "tmkit.simulation.world",
-    "tmkit.simulation.recording",
+    "tmkit.simulation.engines.pybullet.world",
+    "tmkit.simulation.pictures.recording",
     "tmkit.task_planning.fast_downward",
     "tmkit.robots.robot_check",
     "tmkit.formats.conversion",
@@ -89,7 +89,7 @@ class Runner:
 def _serve() -> None:
     for module in MODULES:
         importlib.import_module(module)
-    from tmkit.simulation.quiet import load_pybullet
+    from tmkit.simulation.engines.pybullet.quiet import load_pybullet
 
     load_pybullet()
     gc.freeze()  # so that collections in children copy no memory that they share

@@ -15,7 +15,7 @@ from PIL import Image
 import tmkit as tk
 from tmkit.errors import ArgumentError, SimulationError
 from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation
-from tmkit.simulation.rendering import StillScene
+from tmkit.simulation.rendering.studio import StillScene
 from tmkit.simulation.sensing import visible_shares
 from tmkit.spatial import Pose
 from tmkit.world import ClosedLoopResult, ClosedLoopStatus, execute_closed_loop

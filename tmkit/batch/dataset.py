@@ -192,7 +192,7 @@ class _View:
     ) -> Iterator[tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]]:
         """Yield the picture and the cloud (n, 3) of each state of a plan, seen by one camera."""
         from tmkit.simulation import Simulation, depth_points, fit_camera, render
-        from tmkit.simulation.rendering import StillScene
+        from tmkit.simulation.rendering.studio import StillScene
 
         width, height = self.size or (160, 120)
         with Simulation.from_scene(*states[0]) as simulation:

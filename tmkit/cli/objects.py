@@ -69,7 +69,7 @@ def add(
     write_json_scene(scene, target)
     if picture is not None:
         from tmkit.simulation import fit_camera, render, write_picture
-        from tmkit.simulation.rendering import StillScene
+        from tmkit.simulation.rendering.studio import StillScene
 
         parts = [_coloured(part, number) for number, part in enumerate(scene.shapes(name)) if part.collision]
         coloured = scene.set_shapes(name, parts)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.robots import Manipulator
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.suction import SuctionCup
-from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 
 _TURNED = 0.02  # radians that a hand may turn before the contacts of its fingers are found anew

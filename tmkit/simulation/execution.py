@@ -26,15 +26,15 @@ from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera
+from tmkit.simulation.engines.mujoco.world import MujocoSimulation
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.executor import PAUSE, SimulatedExecutor, known_objects
-from tmkit.simulation.mujoco_world import MujocoSimulation
-from tmkit.simulation.playback import fit_camera_to_plan
-from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
-from tmkit.simulation.rendering import Renderer, chosen_renderer, open_studio, render
+from tmkit.simulation.pictures.playback import fit_camera_to_plan
+from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
+from tmkit.simulation.rendering.studio import Renderer, chosen_renderer, open_studio, render
 from tmkit.simulation.report import JointError, ObjectError, SimulationProgress, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.watching import Watch
-from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph

@@ -24,8 +24,8 @@ from tmkit.motion.timing import time_path
 from tmkit.plans.execution import Executor
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.watching import Watch
-from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph

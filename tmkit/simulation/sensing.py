@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import AttachedShape, SceneGraph
 from tmkit.errors import SimulationError
 from tmkit.simulation.camera import SAMPLES, Camera, Posed, crosses_box
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.pieces import partition
-from tmkit.simulation.rendering import StillScene
-from tmkit.simulation.world import Simulation
+from tmkit.simulation.rendering.studio import StillScene
 from tmkit.spatial import Pose, covariance_root
 from tmkit.spatial.covariances import checked_covariance
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tmkit.manipulation.grasps.holding import vacuum_overload
 from tmkit.manipulation.grasps.sampling import cup_rim
 from tmkit.robots import Manipulator
-from tmkit.simulation.world import Simulation
+from tmkit.simulation.engines.pybullet.world import Simulation
 
 _PROBE_RANGE = 0.02  # metres beyond which no distance is asked for
 _SMOOTHING = 0.01  # seconds

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.report import ObjectError, SimulationNote, SimulationReport, Slip
-from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.simulation.shapes import drawn_triangles
+from tmkit.simulation.engines.pybullet.shapes import drawn_triangles
 from tmkit.spatial import Pose
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from tmkit.plans.execution import execute_step
 from tmkit.robots import movable_frames
 from tmkit.robots.hands import pair_distance
 from tmkit.simulation import Detection, draw_failure
-from tmkit.simulation.failure_picture import draw_marked
+from tmkit.simulation.pictures.failure import draw_marked
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem, repair_plan
 from tmkit.world.detections import TOLERANCE, agrees, associated, fused, largest_agreement, resting
 

@@ -17,7 +17,7 @@ from tmkit.manipulation.grasps.meshes import antipodal_pairs, suction_points
 from tmkit.motion import CollisionWorld
 from tmkit.motion.masses import volume_and_centre
 from tmkit.motion.regions.patches import closed_triangles
-from tmkit.simulation.shapes import triangles_of
+from tmkit.simulation.engines.pybullet.shapes import triangles_of
 
 
 def _shell() -> trimesh.Trimesh:

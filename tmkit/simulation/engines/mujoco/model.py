@@ -1,4 +1,4 @@
-"""A scene as a model of MuJoCo: bodies, joints and geoms by the numbers that :mod:`tmkit.simulation.bodies` has.
+"""A scene as a model of MuJoCo: bodies, joints and geoms, numbered as in :mod:`tmkit.simulation.engines.pybullet.bodies`.
 
 MuJoCo takes the larger friction of two surfaces, where pybullet takes their product. So the surfaces of an object have
 that of an object on what stands still, and a finger has the product of its own and an object's. An object whose shapes
@@ -27,11 +27,11 @@ from tmkit.graph import Joint, Kinematics
 from tmkit.manipulation.grasps.holding import torsion_arm
 from tmkit.motion.masses import lumped_inertia
 from tmkit.robots import Manipulator
-from tmkit.simulation.bodies import Body, require_collision_shape, rigid_groups
-from tmkit.simulation.motors import Drives
+from tmkit.simulation.engines.pybullet.bodies import Body, require_collision_shape, rigid_groups
+from tmkit.simulation.engines.pybullet.motors import Drives
+from tmkit.simulation.engines.pybullet.shapes import PlacedShape, bounding_box, hull, triangles_of
 from tmkit.simulation.pieces import Piece, partition
 from tmkit.simulation.settings import PhysicsSettings
-from tmkit.simulation.shapes import PlacedShape, bounding_box, hull, triangles_of
 from tmkit.spatial import Pose
 
 SUBSTEPS = 2

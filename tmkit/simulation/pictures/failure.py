@@ -27,10 +27,10 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.plans import FailureKind
 from tmkit.robots import movable_frames
 from tmkit.simulation.camera import Camera, fit_camera
+from tmkit.simulation.engines.pybullet.shapes import drawn_triangles
+from tmkit.simulation.pictures.recording import check_output, write_picture
 from tmkit.simulation.pieces import partition
-from tmkit.simulation.recording import check_output, write_picture
-from tmkit.simulation.rendering import Renderer, StillScene, render
-from tmkit.simulation.shapes import drawn_triangles
+from tmkit.simulation.rendering.studio import Renderer, StillScene, render
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult
 from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, FailureCause, FailureExample, SuggestionKind, in_centimetres

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SimulationError
 from tmkit.formats.mesh.solids import mesh_of_cloud, mesh_of_field, solid_triangles
 from tmkit.graph import AttachedShape, Cylinder, Mesh, PointCloud, Shape
-from tmkit.simulation.engine import Engine
+from tmkit.simulation.engines.pybullet.engine import Engine
 from tmkit.spatial import Pose
 
 _SHAPES_OF_BODY = 16  # that pybullet takes

@@ -1,8 +1,8 @@
 """Pictures of simulations and of scenes at a configuration, made without a screen.
 
-Two renderers draw the same scenes: ``filament`` (:mod:`tmkit.simulation.filament`, the extra ``engines``), and ``tiny``
-(:mod:`tmkit.simulation.tiny_renderer`), which comes with pybullet. ``auto`` takes the first that is there. Nothing but
-pixels depends on the choice.
+Two renderers draw the same scenes: ``filament`` (:mod:`.filament`, the extra ``engines``), and ``tiny``
+(:mod:`.tiny`), which comes with pybullet. ``auto`` takes the first that is there. Nothing but pixels depends on the
+choice.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import MissingExtraError, SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.simulation.camera import Camera, Posed, fit_camera
-from tmkit.simulation.filament import FilamentStudio, is_available
-from tmkit.simulation.tiny_renderer import TinyStudio
-from tmkit.simulation.world import Simulation
+from tmkit.simulation.engines.pybullet.world import Simulation
+from tmkit.simulation.rendering.filament import FilamentStudio, is_available
+from tmkit.simulation.rendering.tiny import TinyStudio
 from tmkit.spatial import Pose
 
 Renderer = Literal["auto", "filament", "tiny"]

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tmkit.errors import SimulationError
-from tmkit.simulation.quiet import load_pybullet, quiet_output
+from tmkit.simulation.engines.pybullet.quiet import load_pybullet, quiet_output
 from tmkit.simulation.settings import PhysicsSettings
 
 _RESIDUAL = 1e-12  # of the solver, below which it stops; the engine's own is 1e-7

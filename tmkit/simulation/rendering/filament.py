@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from tmkit._support.extras import importing, is_installed
 from tmkit.graph import Shape
 from tmkit.simulation.camera import Camera, Posed, surroundings, towards_light
-from tmkit.simulation.quiet import quiet_output
-from tmkit.simulation.shapes import DEFAULT_COLOR, drawn_triangles
+from tmkit.simulation.engines.pybullet.quiet import quiet_output
+from tmkit.simulation.engines.pybullet.shapes import DEFAULT_COLOR, drawn_triangles
 from tmkit.spatial import Pose
 
 _LIGHTS = 8  # that together make a soft shadow

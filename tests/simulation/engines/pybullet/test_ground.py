@@ -13,7 +13,7 @@ from tmkit.formats.mesh.solids import mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, Box, Free, HeightField, Mesh, Plane, PointCloud, SceneGraph, Shape, Sphere
 from tmkit.simulation import Simulation
 from tmkit.simulation.camera import fit_camera
-from tmkit.simulation.shapes import MOST_POINTS
+from tmkit.simulation.engines.pybullet.shapes import MOST_POINTS
 from tmkit.spatial import Pose
 
 RADIUS = 0.03

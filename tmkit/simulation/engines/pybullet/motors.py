@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from tmkit.errors import SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.robots import Manipulator
-from tmkit.simulation.bodies import Body
-from tmkit.simulation.engine import Engine
+from tmkit.simulation.engines.pybullet.bodies import Body
+from tmkit.simulation.engines.pybullet.engine import Engine
 
 _UNLIMITED_EFFORT = 1000.0  # newtons or newton metres of a joint whose scene names no limit
 _GEAR_FORCE = 1000.0  # newtons that the gear between fingers can bear

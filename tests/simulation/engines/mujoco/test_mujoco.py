@@ -25,7 +25,7 @@ from tmkit.graph import (
     Sphere,
 )
 from tmkit.simulation import Simulation, render, simulate
-from tmkit.simulation.mujoco_world import MujocoSimulation
+from tmkit.simulation.engines.mujoco.world import MujocoSimulation
 from tmkit.spatial import Pose
 
 

@@ -18,8 +18,8 @@ from tmkit.graph import AttachedShape, Mesh, SceneGraph
 from tmkit.manipulation.swept_volume import SweptVolume
 from tmkit.plans import Plan
 from tmkit.simulation.camera import fit_camera
-from tmkit.simulation.recording import check_output, write_picture
-from tmkit.simulation.rendering import Renderer, StillScene, render
+from tmkit.simulation.pictures.recording import check_output, write_picture
+from tmkit.simulation.rendering.studio import Renderer, StillScene, render
 
 _COLOR = (0.25, 0.45, 0.95, 1.0)
 _OPACITY = 0.45

@@ -1,6 +1,6 @@
 """A scene under MuJoCo's physics, by the interface of :class:`tmkit.simulation.Simulation`.
 
-The model is made from the same rigid pieces, masses, hulls and motors as pybullet's (:mod:`.mujoco_model`). Joints are
+The model is made from the same rigid pieces, masses, hulls and motors as pybullet's (:mod:`.model`). Joints are
 driven by computed torques: what makes the speed, within the effort limit, that pybullet's motors aim at. Meshes of
 level ``exact`` and point clouds that stand still, triangles to pybullet, are hulls and balls here.
 """
@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.robots import Manipulator
-from tmkit.simulation.bodies import Body
-from tmkit.simulation.body_world import OVERLAP, TOUCHING
-from tmkit.simulation.motors import Drive, Drives
-from tmkit.simulation.mujoco_model import SPARE_WELDS, SUBSTEPS, ModelBuilder
+from tmkit.simulation.engines.mujoco.model import SPARE_WELDS, SUBSTEPS, ModelBuilder
+from tmkit.simulation.engines.pybullet.bodies import Body
+from tmkit.simulation.engines.pybullet.body_world import OVERLAP, TOUCHING
+from tmkit.simulation.engines.pybullet.motors import Drive, Drives
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.settings import PhysicsSettings
-from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 

@@ -25,8 +25,8 @@ from tmkit._support.signals import temporary_folder
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import Kinematics, SceneGraph
 from tmkit.manipulation.grasps.holding import torsion_arm
-from tmkit.simulation.bodies import BASE, Body, build_bodies
-from tmkit.simulation.engine import Engine
+from tmkit.simulation.engines.pybullet.bodies import BASE, Body, build_bodies
+from tmkit.simulation.engines.pybullet.engine import Engine
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.extras import importing
 from tmkit.simulation.camera import Camera, surroundings, towards_light
-from tmkit.simulation.world import Simulation
+from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.spatial.plain import plain_numbers
 
 _NEAR, _FAR = 0.02, 20.0

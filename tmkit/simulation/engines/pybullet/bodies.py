@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from tmkit.errors import SimulationError
 from tmkit.graph import AttachedShape, Fixed, Inertia, Kinematics, SceneGraph
 from tmkit.motion.masses import ball_inertia, lumped_inertia
-from tmkit.simulation.engine import Engine
+from tmkit.simulation.engines.pybullet.engine import Engine
+from tmkit.simulation.engines.pybullet.shapes import PlacedShape, ShapeBuilder, inset_hull
 from tmkit.simulation.pieces import Piece, partition
 from tmkit.simulation.settings import PhysicsSettings
-from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, inset_hull
 from tmkit.spatial import Pose
 
 BASE = -1  # pybullet's link index of the base of a body

@@ -16,8 +16,8 @@ from tmkit.errors import MissingExtraError, SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.simulation import Camera, fit_camera, record_plan, render
 from tmkit.simulation.camera import Posed
-from tmkit.simulation.filament import is_available, smooth_normals
-from tmkit.simulation.rendering import StillScene, chosen_renderer
+from tmkit.simulation.rendering.filament import is_available, smooth_normals
+from tmkit.simulation.rendering.studio import StillScene, chosen_renderer
 from tmkit.spatial import Pose
 
 HAS_FILAMENT = is_available()
@@ -132,7 +132,7 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
         render(SceneGraph(), supersampling=0.5)
     with pytest.raises(SimulationError, match="speed must be a positive number, not 0"):
         record_plan(stacking_plan(), "film.gif", speed=0.0)
-    monkeypatch.setattr("tmkit.simulation.rendering.is_available", lambda: False)
+    monkeypatch.setattr("tmkit.simulation.rendering.studio.is_available", lambda: False)
     assert chosen_renderer() == "tiny"
     with pytest.raises(MissingExtraError, match=r"the extra 'engines'.*mesa-vulkan-drivers"):
         chosen_renderer("filament")

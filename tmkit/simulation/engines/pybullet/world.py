@@ -34,11 +34,11 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
 from tmkit.robots import Manipulator
-from tmkit.simulation.bodies import Body
-from tmkit.simulation.body_world import BodyWorld
-from tmkit.simulation.engine import Engine
-from tmkit.simulation.motors import Motors
-from tmkit.simulation.quiet import quiet_output
+from tmkit.simulation.engines.pybullet.bodies import Body
+from tmkit.simulation.engines.pybullet.body_world import BodyWorld
+from tmkit.simulation.engines.pybullet.engine import Engine
+from tmkit.simulation.engines.pybullet.motors import Motors
+from tmkit.simulation.engines.pybullet.quiet import quiet_output
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers

@@ -16,8 +16,8 @@ import numpy as np
 from tmkit.errors import SimulationError
 from tmkit.plans import Plan, Schedule, Segment, SegmentKind, execute
 from tmkit.simulation.camera import Camera, fit_camera
-from tmkit.simulation.recording import FRAMES_PER_SECOND, SPEED, Film, captioned
-from tmkit.simulation.rendering import Renderer, StillScene, open_studio
+from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, SPEED, Film, captioned
+from tmkit.simulation.rendering.studio import Renderer, StillScene, open_studio
 
 if TYPE_CHECKING:
     from tmkit.plans import PlanStep

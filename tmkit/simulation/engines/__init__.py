@@ -1,0 +1,1 @@
+"""Physics engines, a folder each."""

@@ -1,0 +1,1 @@
+"""The physics engine MuJoCo: a scene as its model."""

@@ -1,0 +1,1 @@
+"""The physics engine pybullet: a scene as its bodies, and their motors."""

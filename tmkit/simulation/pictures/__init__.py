@@ -1,0 +1,1 @@
+"""Pictures and films of plans, simulations and failures."""

@@ -1,0 +1,1 @@
+"""Renderers of scenes without a screen."""
