@@ -15,7 +15,7 @@ from tmkit.graph.patterns import ChildOf, Part, Pattern
 from tmkit.pddl import And, Fact, GroundAction, Problem, State, make_domain, make_predicate
 from tmkit.relations import Frame, FramedPose, PoseCoord, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask, Z3Planner
-from tmkit.task_planning.z3_planner import SmtTask
+from tmkit.task_planning.z3.planner import SmtTask
 
 
 def scenes() -> None:

@@ -14,7 +14,7 @@ from tmkit.errors import TimeLimitError
 from tmkit.pddl import Problem, parse_problem, validate_task_plan
 from tmkit.tamp.domains.infeasibility import necessary_facts
 from tmkit.task_planning import FastDownward, TaskPlanStatus
-from tmkit.task_planning.step_bounds import Exploration
+from tmkit.task_planning.z3.step_bounds import Exploration
 
 MANY = " ".join(f"?v{i}" for i in range(12))
 

@@ -15,7 +15,7 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
 from tmkit.motion import CollisionWorld, MotionPlanner, PathQuery, PathResult, PathStatus, RrtConnect, search_path
 from tmkit.motion.motion_planner import PathCheck, search_verified
-from tmkit.motion.ompl_planner import OMPL_PLANNERS, OmplPlanner
+from tmkit.motion.ompl.planner import OMPL_PLANNERS, OmplPlanner
 
 
 def query(*, seed: int = 0, max_iterations: int = 2000, goal: float = 0.3, height: float = 0.3) -> PathQuery:

@@ -32,7 +32,7 @@ from tmkit.motion import (
     time_path,
 )
 from tmkit.motion.motion_planner import search_verified
-from tmkit.motion.ompl_planner import OmplPlanner
+from tmkit.motion.ompl.planner import OmplPlanner
 from tmkit.spatial import Pose
 
 WALL = wall_query()

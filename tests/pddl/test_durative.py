@@ -12,18 +12,10 @@ from typer.testing import CliRunner
 
 from tmkit.cli.commands import app
 from tmkit.errors import TaskError
-from tmkit.pddl import (
-    Fact,
-    GroundAction,
-    Problem,
-    parse_domain,
-    parse_problem,
-    problem_from_unified,
-    problem_to_unified,
-    schedule_fault,
-)
+from tmkit.pddl import Fact, GroundAction, Problem, parse_domain, parse_problem, schedule_fault
 from tmkit.pddl.validation import SEPARATION, TimedAction
 from tmkit.task_planning import FastDownward, TaskPlanStatus, UnifiedPlanner, makespan, schedule
+from tmkit.task_planning.unified.conversion import problem_from_unified, problem_to_unified
 
 TRUCKS = """(define (domain trucks) (:requirements :durative-actions :typing) (:types place truck pack)
   (:predicates (at ?t - truck ?p - place) (in ?k - pack ?t - truck) (on ?k - pack ?p - place) (road ?a ?b - place)

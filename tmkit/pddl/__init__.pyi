@@ -16,7 +16,6 @@ from tmkit.pddl.parsing.parser import (
     parse_problem as parse_problem,
 )
 from tmkit.pddl.state import State as State
-from tmkit.pddl.unified import problem_from_unified as problem_from_unified, problem_to_unified as problem_to_unified
 from tmkit.pddl.validation import schedule_fault as schedule_fault, validate_task_plan as validate_task_plan
 from tmkit.pddl.vocabulary import Predicate as Predicate, Type as Type
 from tmkit.pddl.writer import domain_to_pddl as domain_to_pddl, problem_to_pddl as problem_to_pddl

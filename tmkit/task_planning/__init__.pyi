@@ -15,5 +15,9 @@ from tmkit.task_planning.protocol import (
 )
 from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule
 from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
-from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner
-from tmkit.task_planning.z3_planner import Z3Planner as Z3Planner
+from tmkit.task_planning.unified.conversion import (
+    problem_from_unified as problem_from_unified,
+    problem_to_unified as problem_to_unified,
+)
+from tmkit.task_planning.unified.planner import UnifiedPlanner as UnifiedPlanner
+from tmkit.task_planning.z3.planner import Z3Planner as Z3Planner

@@ -380,7 +380,7 @@ def connect(
         transport: name of the transport, of the entry points ``tmkit.transports``.
         timeout: seconds until a request that is not answered is an error.
         settings: of the transport, such as the certificates of
-            :class:`~tmkit.world.service.zenoh_transport.ZenohTransport`.
+            :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
 
     Raises:
         UnknownNameError: there is no such transport.

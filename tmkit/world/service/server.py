@@ -70,7 +70,7 @@ class WorldServer(Closing):
     """Holds a world for clients in other threads, processes and machines (:class:`~tmkit.world.Client`).
 
     Args:
-        transport: how clients reach it, such as a :class:`~tmkit.world.service.zenoh_transport.ZenohTransport`; closed
+        transport: how clients reach it, such as a :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`; closed
             with the server.
         scene: the first version, or a live scene that others in this process change, too; an empty scene if omitted.
             A log that holds a world takes its place.

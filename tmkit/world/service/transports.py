@@ -4,7 +4,7 @@ A transport carries bytes and does not read them. It may lose, delay, repeat and
 request again until it is answered, and a server executes an edit once. So a transport needs neither sessions nor
 acknowledgements. Others are loaded by name from the entry points ``tmkit.transports``, each a class whose constructor
 takes an address, ``listen``, ``world`` and ``settings``, as
-:class:`~tmkit.world.service.zenoh_transport.ZenohTransport`.
+:class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
 """
 
 from __future__ import annotations

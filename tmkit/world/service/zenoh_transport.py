@@ -17,8 +17,8 @@ from typing import Any
 
 from tmkit._support.extras import importing
 from tmkit.errors import ArgumentError, ServiceError
-from tmkit.world.service.connection_gate import ConnectionGate
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport, require_port
+from tmkit.world.service.zenoh.connection_gate import ConnectionGate
 
 _logger = logging.getLogger(__name__)
 _TLS = "transport/link/tls/"

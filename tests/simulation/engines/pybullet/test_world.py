@@ -288,7 +288,7 @@ def test_standard_output_stays_clean() -> None:
         "    simulation.step(10)\n"
         "print('after')\n"
     )
-    tests = str(Path(__file__).resolve().parents[1])
+    tests = str(Path(__file__).resolve().parents[3])
     environment = {**os.environ, "PYTHONPATH": tests}
     result = run_process(
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True, timeout=600

@@ -1,4 +1,4 @@
-"""A scene as a model of MuJoCo: bodies, joints and geoms, numbered as in :mod:`tmkit.simulation.engines.pybullet.bodies`.
+"""A scene as a model of MuJoCo: bodies, joints and geoms, numbered as pybullet's are.
 
 MuJoCo takes the larger friction of two surfaces, where pybullet takes their product. So the surfaces of an object have
 that of an object on what stands still, and a finger has the product of its own and an object's. An object whose shapes

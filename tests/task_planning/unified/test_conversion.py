@@ -14,12 +14,11 @@ from tmkit.pddl import (
     load_problem,
     parse_domain,
     parse_problem,
-    problem_from_unified,
-    problem_to_unified,
     schedule_fault,
     validate_task_plan,
 )
 from tmkit.pddl.validation import TimedAction
+from tmkit.task_planning.unified.conversion import problem_from_unified, problem_to_unified
 
 shortcuts = pytest.importorskip("unified_planning.shortcuts")
 examples = pytest.importorskip("unified_planning.test.examples")

@@ -19,15 +19,15 @@ from tmkit._support.subprocesses import Program
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.unified import problem_to_unified
 from tmkit.pddl.validation import TimedAction, schedule_fault, validate_task_plan
 from tmkit.pddl.vocabulary import derived_fault
 from tmkit.task_planning.fast_downward_process import environment
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.schedule import makespan
+from tmkit.task_planning.unified.conversion import problem_to_unified
 
 _ACTION, _MAKESPAN = "do--", "MAKESPAN"
-_MAIN = "from tmkit.task_planning.unified_planner import main; main()"
+_MAIN = "from tmkit.task_planning.unified.planner import main; main()"
 
 
 Forbidden: TypeAlias = tuple[tuple[GroundAction, tuple[Fact, ...]], ...]

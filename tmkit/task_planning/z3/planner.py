@@ -1,12 +1,12 @@
 """Task planning with the solver Z3: shortest plans.
 
-"There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`). The horizon h grows until it can be
-satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.step_bounds`); what was proved about short
+"There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.z3.clauses`). The horizon h grows until it can be
+satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.z3.step_bounds`); what was proved about short
 horizons stays true when more is forbidden. A learned constraint is a clause at every step.
 
 That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, when two of its facts can
 never meet, or when all reachable states have been looked at, some of which is done after each horizon
-(:mod:`tmkit.task_planning.step_bounds`).
+(:mod:`tmkit.task_planning.z3.step_bounds`).
 
 Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an amount of work, not
 of time. So the plan depends on the task alone. A time limit only stops.
@@ -37,11 +37,11 @@ from tmkit.errors import TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.validation import validate_task_plan
-from tmkit.task_planning.clauses import StepClauses
 from tmkit.task_planning.fast_downward import FastDownward
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
-from tmkit.task_planning.step_bounds import Exploration, least_steps
 from tmkit.task_planning.translated_task import TranslatedTask
+from tmkit.task_planning.z3.clauses import StepClauses
+from tmkit.task_planning.z3.step_bounds import Exploration, least_steps
 
 ForbiddenAction = tuple[GroundAction, frozenset[Fact]]  # an action, and the facts in whose presence it is forbidden
 _SELF = "?"  # stands for the object itself where its facts are compared with another's

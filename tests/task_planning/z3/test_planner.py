@@ -26,8 +26,9 @@ from support.task_problems import (
 
 from tmkit.errors import MissingExtraError, TaskError
 from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_goal, validate_task_plan
-from tmkit.task_planning import FastDownward, TaskPlanStatus, Z3Planner, z3_planner as smt
-from tmkit.task_planning.z3_planner import SmtTask
+from tmkit.task_planning import FastDownward, TaskPlanStatus, Z3Planner
+from tmkit.task_planning.z3 import planner as smt
+from tmkit.task_planning.z3.planner import SmtTask
 
 pytest.importorskip("z3", reason="the extra 'planners' is not installed")
 

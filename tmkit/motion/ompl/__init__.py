@@ -1,0 +1,1 @@
+"""Paths by OMPL's sampling-based planners."""

@@ -1,0 +1,1 @@
+"""Task plans by the engines of unified-planning."""

@@ -1,0 +1,1 @@
+"""Task plans by the SMT solver Z3."""
