@@ -38,6 +38,7 @@ __all__ = [
     "OutputError",
     "PickledStateError",
     "PlanFileError",
+    "PlugInError",
     "RobotError",
     "SamplerError",
     "SceneError",
@@ -390,6 +391,22 @@ class LogDamageError(ServiceError):
             f" or cut it there and lose what came later: truncate -s {offset} {path}"
         )
         return cls(message, kind="log", path=str(path), offset=offset)
+
+
+class PlugInError(TmkitError, ImportError):
+    """A plug-in that cannot be loaded, fails, or claims a taken name. Attributes: ``name``, ``distribution``."""
+
+    @classmethod
+    def of(cls, name: str, distribution: str, reason: str) -> PlugInError:
+        """Build the error.
+
+        Args:
+            name: the name of the entry point.
+            distribution: the distribution that it comes from.
+            reason: what is wrong, with the verb.
+        """
+        message = f"the plug-in '{name}' of the distribution '{distribution}' {reason}"
+        return cls(message, name=name, distribution=distribution)
 
 
 class MissingExtraError(TmkitError, ImportError):

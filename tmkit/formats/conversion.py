@@ -15,16 +15,17 @@ import numpy as np
 from tmkit._support.output import write_files
 from tmkit._support.signals import temporary_folder
 from tmkit._support.source_location import did_you_mean
-from tmkit.errors import SceneError, TmkitError
+from tmkit.errors import PlugInError, SceneError, TmkitError
+from tmkit.formats.format import Format
+from tmkit.formats.json.format import JSON
 from tmkit.formats.json.frames import stamps_to_dict
-from tmkit.formats.json.scene import write_json_scene
 from tmkit.formats.loading import load_scene
-from tmkit.formats.robray.writer import robray_from_scene
-from tmkit.formats.urdf.writer import urdf_from_scene
+from tmkit.formats.registry import find_format, written_suffixes
+from tmkit.formats.robray.format import ROBRAY
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
+from tmkit.plug_ins import Installed
 from tmkit.spatial import Pose
 
-TARGET_SUFFIXES = (".json", ".robray", ".rsg", ".urdf", ".usda", ".usd", ".gltf", ".glb")
 _NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
@@ -34,69 +35,66 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 
     Args:
         scene: the scene.
-        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg``, ``.urdf``, ``.usda``, ``.usd``, ``.gltf`` or
-            ``.glb``, says in which format. Meshes that the format cannot hold become OBJ files beside it.
+        path: the file, in the format of its suffix: ``.json``, ``.robray``, ``.rsg``, ``.urdf``, ``.usda``, ``.usd``,
+            ``.gltf``, ``.glb``, or that of a plug-in. Meshes that the format cannot hold become OBJ files beside it.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.
         OutputError: a file cannot be written.
     """
     target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in TARGET_SUFFIXES:
-        hint = did_you_mean(suffix, TARGET_SUFFIXES)
-        raise SceneError(f"{target}: cannot write '{target.suffix}' files{hint} (known: {', '.join(TARGET_SUFFIXES)})")
-    if suffix == ".json":
-        write_json_scene(scene, target)
-        return (target,)
-    text, meshes = _texts(scene, suffix, target.stem)
-    again = _read_back(target.name, text, meshes)
-    difference = _difference(scene, again, exact=suffix in (".robray", ".rsg", ".gltf", ".glb"))
-    if difference is not None:
-        other = ".robray or .json" if suffix == ".urdf" else ".json"
-        raise SceneError(f"{target}: a {suffix} file cannot hold this scene: {difference}; write {other}")
-    beside = {target.with_name(name): content for name, content in meshes.items()}
-    write_files({**beside, target: text})
+    found = _writable_format(target)
+    contents = _contents(found, scene, target.name)
+    if found.value.comparison != "none":
+        again = _read_back(target.name, contents)
+        difference = _difference(scene, again, exact=found.value.comparison == "exact")
+        if difference is not None:
+            lossless = [JSON] if found.value.comparison == "exact" else [ROBRAY, JSON]
+            other = " or ".join(entry.suffixes[0] for entry in lossless)
+            reason = f"a {target.suffix.lower()} file cannot hold this scene: {difference}; write {other}"
+            raise SceneError(f"{target}: {reason}")
+    beside = {target.with_name(name): content for name, content in contents.items() if name != target.name}
+    write_files({**beside, target: contents[target.name]})
     return (target, *beside)
 
 
-def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str | bytes, Mapping[str, str]]:
-    """Return the text in a format, and the OBJ files that it names."""
-    if suffix == ".robray":
-        return robray_from_scene(scene)
-    if suffix == ".rsg":
-        from tmkit.formats.rsg.writer import rsg_from_scene
-
-        return rsg_from_scene(scene), {}
-    if suffix in (".usda", ".usd"):
-        from tmkit.formats.usd.writer import usd_from_scene
-
-        return usd_from_scene(scene), {}
-    if suffix in (".gltf", ".glb"):
-        from tmkit.formats.gltf.scene import gltf_from_scene
-
-        return gltf_from_scene(scene, is_binary=suffix == ".glb"), {}
-    if len(scene.root_names) != 1:
-        raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
-    urdf = urdf_from_scene(scene, _root_link(scene), name=name)
-    return urdf.text, urdf.meshes
+def _writable_format(target: Path) -> Installed[Format]:
+    """Return the format of a file to be written."""
+    try:
+        found = find_format(target)
+    except PlugInError as error:
+        raise SceneError(f"{target}: {error}") from error
+    if found is None or target.suffix.lower() not in found.value.written_suffixes:
+        hint = did_you_mean(target.suffix.lower(), written_suffixes())
+        known = ", ".join(written_suffixes())
+        raise SceneError(f"{target}: cannot write '{target.suffix}' files{hint} (known: {known})")
+    return found
 
 
-def _root_link(scene: SceneGraph) -> str:
-    """Return the frame that is the root link of a URDF: the one child of a bare world, else the root."""
-    root = scene.root_names[0]
-    bare = not scene.shapes(root) and not scene.classes(root) and scene.inertia(root) is None
-    children = scene.children(root)
-    if root == "world" and bare and len(children) == 1:
-        child = children[0]
-        if scene.joint(child).type == "fixed" and scene.local_pose(child) == Pose.identity():
-            return child
-    return root
+def _contents(found: Installed[Format], scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
+    """Return the contents of the files of a scene, by name."""
+    assert found.value.write is not None
+    try:
+        contents = found.value.write(scene, name)
+    except (TmkitError, MemoryError):
+        raise
+    except Exception as error:
+        if not found.distribution:
+            raise
+        raise SceneError(str(found.failure(f"fails: {type(error).__name__}: {error}"))) from error
+    is_valid = isinstance(contents, Mapping) and all(
+        isinstance(file, str) and Path(file).name == file and isinstance(content, str | bytes)
+        for file, content in contents.items()
+    )
+    if not is_valid or name not in contents:
+        expected = f"expected the contents of '{name}' and of files beside it, by name"
+        raise SceneError(str(found.failure(f"returns {repr(contents)[:60]}, {expected}")))
+    return contents
 
 
-def _read_back(name: str, text: str | bytes, meshes: Mapping[str, str]) -> SceneGraph:
+def _read_back(name: str, contents: Mapping[str, str | bytes]) -> SceneGraph:
     with temporary_folder("convert") as folder:
-        for file, content in {**meshes, name: text}.items():
+        for file, content in contents.items():
             (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
         try:
             return load_scene(folder / name)

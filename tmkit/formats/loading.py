@@ -15,8 +15,10 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.limits import ReadingLimits, Signature, files_seen
 from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.formats.mesh.package_uris import PackageResolver, located
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.registry import FORMATS, located
 from tmkit.formats.scene_cache import SceneCache, key_of
+from tmkit.formats.urdf.format import XACRO
 
 
 def load_scene(
@@ -66,7 +68,7 @@ def load_scene(
         check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
     paths, resolver = located(files, package_path, packages, meshes, allow_folders, limits)
     xacro = {} if allow_xacro is True else allow_xacro
-    runs = {} if xacro is False else {path: xacro for path in paths if path.suffix.lower() == ".xacro"}
+    runs = {} if xacro is False else {path: xacro for path in paths if path.suffix.lower() in XACRO.suffixes}
     if on_file is not None:
         for path in paths:
             on_file(path)
@@ -109,6 +111,7 @@ def _read_once(
         scene, has_meshes = _read(paths, resolver, log, complete=complete)
     finally:
         files_seen.reset(token)
-    if has_meshes:  # else reading takes little
+    are_built_in = all(FORMATS.find_built_in(path.suffix.lower().removeprefix(".")) for path in paths)
+    if has_meshes and are_built_in:  # else reading takes little, or depends on code whose changes are not seen
         cache.put(key, scene, seen, log.notes)
     return scene

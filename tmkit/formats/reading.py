@@ -11,32 +11,25 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, unheard
-from tmkit.errors import ConfigurationError, FileFormatError, SceneError
-from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
-from tmkit.formats.mesh.package_uris import SCENE_SUFFIXES, USD_SUFFIXES, PackageResolver, located, project_folders
+from tmkit.errors import ConfigurationError, FileFormatError, PlugInError, SceneError, TmkitError
+from tmkit.formats.format import Reading
+from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
+from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
+from tmkit.formats.registry import find_format, located, readable_suffixes
+from tmkit.formats.rsg.format import RSG
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
 from tmkit.formats.spec.values import specification_of_scene
+from tmkit.formats.srdf.values import RobotSemantics, with_semantics
 from tmkit.graph import SceneGraph
 
-if TYPE_CHECKING:
-    from tmkit.formats.srdf.values import RobotSemantics
-
-_NEAR_IN_SPELLING = [suffix for suffix in SCENE_SUFFIXES if suffix != ".world"]  # a .blend is not meant to be one
-_OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
-    ".xacro": "a xacro file can run code and read any file; expand the file first, where you trust it: "
-    "xacro FILE.xacro > FILE.urdf, or allow that: load_scene(..., allow_xacro=True), tmkit scene ... --allow-xacro",
-    **dict.fromkeys(
-        (".stl", ".obj", ".dae", ".ply"),
-        "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file",
-    ),
-}
+_FAR_IN_SPELLING = ".world"
+"""A suffix that is not suggested: a .blend is not meant to be one."""
 
 
 # Numbers of a file may overflow. What becomes infinite or no number is refused by the value that it is part of.
@@ -63,23 +56,19 @@ def _without_meshes(frame: FrameSpec) -> FrameSpec:
 def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
     semantics: list[RobotSemantics] = []
-    if len(paths) == 1 and paths[0].suffix.lower() == ".json":
-        from tmkit.formats.json.scene import read_json_scene
-
-        return read_json_scene(paths[0], loader=loader, read_other=lambda other: _read(other, loader, note, semantics))
-    if len(paths) == 1 and paths[0].suffix.lower() in (".gltf", ".glb"):
-        from tmkit.formats.gltf.scene import read_gltf_scene
-
-        return read_gltf_scene(paths[0], loader=loader, note=note)
-    specs = [_read(path, loader, note, semantics) for path in paths]
+    if len(paths) == 1:
+        result = _read_by_suffix(paths[0], loader, note, semantics)
+        if isinstance(result, SceneGraph):  # whole: specifications have no groups
+            return result
+        specs = [_specified(result, paths[0], semantics)]
+    else:
+        specs = [_read(path, loader, note, semantics) for path in paths]
     if not complete:
         specs = _with_missing_parents(specs, note=note)
     scene = build_scene(specs, loader=loader)
     _note_locked_leaders(scene, specs, note=note)
     if not semantics:
         return scene
-    from tmkit.formats.srdf.values import with_semantics
-
     return with_semantics(scene, semantics, note=note)
 
 
@@ -166,7 +155,7 @@ def read_function_blocks(
     Raises:
         FileFormatError, MissingFileError: as :func:`load_scene`.
     """
-    wanted = [file for file in files if str(file).lower().endswith(".rsg")]
+    wanted = [file for file in files if str(file).lower().endswith(RSG.suffixes)]
     if not wanted:
         return ()
     paths, resolver = located(wanted, (), None, "skip", allow_folders, None)
@@ -175,92 +164,61 @@ def read_function_blocks(
     return tuple(block for specification in read for block in specification.function_blocks)
 
 
-def _read_description(path: Path, loader: MeshLoader, note: Note) -> SceneSpecification:
-    """Read a file in URDF, xacro or SDF; xacro is expanded, and has lines of its expansion in messages."""
-    from tmkit.formats.sdf.reader import read_sdf
-    from tmkit.formats.urdf.always_colliding import with_always_colliding
-    from tmkit.formats.urdf.reader import read_urdf
-    from tmkit.formats.urdf.shapes import with_readable_meshes
-
-    packages = loader.packages
-    if path in packages.xacro:
-        from tmkit.formats.urdf.reader import expanded
-
-        data = expanded(path, packages.xacro[path], packages)
-        robot = read_urdf(path.with_name(f"{path.name} (expanded)"), packages=packages, note=note, data=data)
-    else:
-        read = read_urdf if path.suffix.lower() == ".urdf" else read_sdf
-        robot = read(path, packages=packages, note=note)
-    robot = with_readable_meshes(robot, loader=loader, note=note)
-    if packages.meshes != "skip":
-        _note_visual_only(robot, note)
-    used = {frame.parent for frame in robot.frames} | {frame.name for frame in robot.frames if frame.geometry}
-    trees = sum(frame.parent == WORLD and frame.name in used for frame in robot.frames)
-    is_robot = path.suffix.lower() not in (".sdf", ".world") or trees == 1
-    return with_always_colliding(robot, loader=loader, note=note) if is_robot else robot
-
-
-def _note_visual_only(robot: SceneSpecification, note: Note) -> None:
-    """Note the links of a robot that are drawn and cannot collide."""
-    from tmkit.formats.visual_only import visual_only_warning
-
-    links = [frame for frame in robot.frames if frame.geometry and not any(part.collision for part in frame.geometry)]
-    if links:
-        note(links[0].place, visual_only_warning([frame.name for frame in links]))
-
-
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
-    """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
+    """Read one file by its suffix, into a specification; for ``semantics`` see :func:`_specified`."""
+    return _specified(_read_by_suffix(path, loader, note, semantics), path, semantics)
+
+
+def _specified(
+    result: SceneGraph | SceneSpecification | RobotSemantics, path: Path, semantics: list[RobotSemantics]
+) -> SceneSpecification:
+    """Return the specification of a reader's result; an SRDF file is appended to ``semantics``, having no frames."""
+    if isinstance(result, SceneSpecification):
+        return result
+    if isinstance(result, SceneGraph):
+        return specification_of_scene(result, path=str(path))
+    semantics.append(result)
+    return SceneSpecification()
+
+
+def _read_by_suffix(
+    path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]
+) -> SceneGraph | SceneSpecification | RobotSemantics:
+    """Return the result of the reader of a file's suffix, as its format's :data:`~tmkit.formats.format.Read`."""
     try:
-        return _read_by_suffix(path, loader, note, semantics)
+        found = None if path.is_dir() and not path.suffix else find_format(path)
+    except PlugInError as error:
+        raise FileFormatError.at(path, str(error)) from error
+    if found is None:
+        raise _unknown_format(path)
+    reading = Reading(loader, note, lambda other: _read(other, loader, note, semantics))
+    try:
+        result = found.value.read(path, reading)
     except FileFormatError:
         raise
     except (SceneError, ConfigurationError) as error:  # of values that no reader has checked by themselves
         raise FileFormatError.at(path, str(error)) from error
+    except (TmkitError, MemoryError):
+        raise
+    except Exception as error:
+        if not found.distribution:
+            raise
+        failure = found.failure(f"fails: {type(error).__name__}: {error}")
+        raise FileFormatError.at(path, str(failure)) from error
+    if isinstance(result, SceneGraph | SceneSpecification | RobotSemantics):
+        return result
+    failure = found.failure(f"returns {repr(result)[:60]}, expected a SceneGraph or a SceneSpecification")
+    raise FileFormatError.at(path, str(failure))
 
 
-def _read_by_suffix(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
-    suffix = path.suffix.lower()
-    if suffix == ".robray":
-        from tmkit.formats.robray.reader import read_robray
-
-        return read_robray(
-            path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
-        )
-    if suffix == ".rsg":
-        from tmkit.formats.rsg.reader import read_rsg
-
-        return read_rsg(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note)
-    if suffix == ".xml":
-        from tmkit.formats.mjcf.reader import read_mjcf
-
-        model = read_mjcf(path, packages=loader.packages, note=note)
-        _note_visual_only(model, note)
-        return model
-    if suffix in (".urdf", ".sdf", ".world") or path in loader.packages.xacro:
-        return _read_description(path, loader, note)
-    if suffix in USD_SUFFIXES:
-        from tmkit.formats.usd.reader import read_usd
-
-        return read_usd(path, packages=loader.packages, note=note)
-    if suffix in (".gltf", ".glb"):
-        from tmkit.formats.gltf.scene import read_gltf_scene
-
-        return specification_of_scene(read_gltf_scene(path, loader=loader, note=note), path=str(path))
-    if suffix == ".srdf":
-        from tmkit.formats.srdf import read_srdf
-
-        semantics.append(read_srdf(path, note=note))
-        return SceneSpecification()
-    if suffix == ".json":
-        from tmkit.formats.json.scene import read_json_scene
-
-        scene = read_json_scene(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics))
-        return specification_of_scene(scene, path=str(path))
-    other = _OTHER_TOOLS.get(suffix)
-    if other is not None:
-        raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")
+def _unknown_format(path: Path) -> FileFormatError:
+    """Return the error for a file whose suffix no format has."""
+    suffixes = readable_suffixes()
+    accepted = ", ".join(suffixes)
+    if path.suffix.lower() in MESH_SUFFIXES:
+        reason = "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file"
+        return FileFormatError.at(path, f"{reason} (accepted: {accepted})")
     if path.is_dir():
-        raise FileFormatError.at(path, "is a folder; give a scene file in it")
-    hint, accepted = did_you_mean(path.suffix, _NEAR_IN_SPELLING), ", ".join(SCENE_SUFFIXES)
-    raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")
+        return FileFormatError.at(path, "is a folder; give a scene file in it")
+    hint = did_you_mean(path.suffix, [suffix for suffix in suffixes if suffix != _FAR_IN_SPELLING])
+    return FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")

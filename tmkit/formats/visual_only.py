@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from tmkit._support.source_location import Note
 from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION
+from tmkit.formats.spec.model import SceneSpecification
 from tmkit.graph import SceneGraph
 
 _MOST_NAMED = 8
@@ -30,3 +32,10 @@ def visual_only_warning(names: Sequence[str]) -> str:
         f"links with visual shapes but no collision shape, which cannot collide: {named}{more}; to collide with their "
         f"visual shapes: --meshes {VISUAL_AS_COLLISION} (meshes='{VISUAL_AS_COLLISION}' in Python)"
     )
+
+
+def note_visual_only(robot: SceneSpecification, note: Note) -> None:
+    """Note the links of a robot that are drawn and cannot collide."""
+    links = [frame for frame in robot.frames if frame.geometry and not any(part.collision for part in frame.geometry)]
+    if links:
+        note(links[0].place, visual_only_warning([frame.name for frame in links]))

@@ -7,6 +7,8 @@ from typing import ClassVar
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
+from tmkit.formats.robray.format import ROBRAY
+from tmkit.formats.rsg.format import RSG
 from tmkit.formats.rsg.values import UNITS
 from tmkit.lsp.text_index import LANGUAGES
 
@@ -26,7 +28,7 @@ class RobrayLexer(RegexLexer):
     name = "robray"
     aliases: ClassVar = ["robray"]
     filenames: ClassVar = ["*.robray"]
-    _top, _inner = _keywords(".robray")
+    _top, _inner = _keywords(ROBRAY.suffixes[0])
     tokens: ClassVar = {
         "root": [
             *_COMMENTS,
@@ -52,7 +54,7 @@ class RsgLexer(RegexLexer):
     name = "RSG-DSL"
     aliases: ClassVar = ["rsg"]
     filenames: ClassVar = ["*.rsg"]
-    _top, _inner = _keywords(".rsg")
+    _top, _inner = _keywords(RSG.suffixes[0])
     _inside = ("of", "as", "at", "file", "data", "after", "every", "onChange")
     tokens: ClassVar = {
         "root": [

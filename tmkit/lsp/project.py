@@ -17,7 +17,9 @@ from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders, real_path
 from tmkit.formats.reading import read_draft
+from tmkit.formats.robray.format import ROBRAY
 from tmkit.formats.robray.grammar import SourceText
+from tmkit.formats.rsg.format import RSG
 from tmkit.formats.rsg.grammar import Parser, RsgText
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.parts import MeshSpec
@@ -53,7 +55,7 @@ class Named:
 
 def syntax_findings(index: TextIndex) -> list[Finding] | None:
     """Return the errors of syntax of a text in RSG-DSL, quickly; ``None`` for other languages."""
-    if index.path.suffix.lower() != ".rsg":
+    if index.path.suffix.lower() not in RSG.suffixes:
         return None
     errors: list[FileFormatError] = []
     Parser(RsgText(SourceText(index.path, tuple(index.lines)), index.text), on_error=errors.append).read()
@@ -130,7 +132,7 @@ class Project:
                     path = resolver.resolve(file, folder=one.path.parent, place=SourceLocation(str(one.path)))
                 except TmkitError:
                     continue
-                other = self.index_of(path) if path.suffix.lower() in (".robray", ".rsg") else None
+                other = self.index_of(path) if path.suffix.lower() in (*ROBRAY.suffixes, *RSG.suffixes) else None
                 if other is not None and real_path(path) not in found:
                     found[real_path(path)] = other
                     waiting.append(other)
@@ -162,7 +164,7 @@ class Project:
             place = frame.place
             path = Path(place.path)
             if path.suffix.lower() not in LANGUAGES:
-                kind = "node" if index.path.suffix.lower() == ".rsg" else "frame"
+                kind = "node" if index.path.suffix.lower() in RSG.suffixes else "frame"
                 line, column = (place.line or 1) - 1, (place.column or 1) - 1
                 yield Named(frame.name, kind, path, line, column, partial(_sentence, kind, frame))
 
@@ -188,7 +190,7 @@ class Project:
         else:
             words = language.words.get(token.keyword, ())
             kinds = language.names.get(token.keyword, language.names[""])
-            if token.values and index.path.suffix.lower() == ".rsg":
+            if token.values and index.path.suffix.lower() in RSG.suffixes:
                 words += language.blocks.get(token.block.keyword, ())
                 kinds = kinds if token.keyword == "AllowCollision" else ()
             elif "\n" in index.text[token.at + len(token.text) : at]:  # a line before is not complete

@@ -15,8 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from tmkit.formats.robray.format import ROBRAY
 from tmkit.formats.robray.reader import KNOWN_CLASSES
 from tmkit.formats.robray.values import CLASS_RULES, FRAME_RULES, GEOMETRY_RULES
+from tmkit.formats.rsg.format import RSG
 from tmkit.formats.rsg.grammar import BLOCKS, KEYWORDS, LINES, NODES, OPTIONS, RIGID, SIZES
 from tmkit.formats.rsg.values import UNITS
 from tmkit.pddl.parsing.parser import DOMAIN_SECTIONS, PROBLEM_SECTIONS, REQUIREMENTS
@@ -145,7 +147,11 @@ _PDDL = Language(
     names={"-": ("type",), "(": ("predicate", "function"), "": ("object",)},
     words={":requirements": tuple(sorted(REQUIREMENTS))},
 )
-LANGUAGES: Mapping[str, Language] = {".robray": _ROBRAY, ".rsg": _RSG, ".pddl": _PDDL}
+LANGUAGES: Mapping[str, Language] = {
+    **dict.fromkeys(ROBRAY.suffixes, _ROBRAY),
+    **dict.fromkeys(RSG.suffixes, _RSG),
+    ".pddl": _PDDL,
+}
 
 
 @dataclass(eq=False, slots=True)

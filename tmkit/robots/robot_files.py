@@ -30,6 +30,7 @@ from tmkit._support.source_location import did_you_mean
 from tmkit._support.terminal import printable
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
+from tmkit.formats.registry import FORMATS
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 
@@ -78,7 +79,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         hint = "use tmkit.robots.manipulator_from_srdf(file, scene)"
         raise RobotError.at(name, f"an SRDF file describes an arm only together with a scene: {hint}")
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
-    if path.suffix.lower() in {".urdf", ".xacro", ".sdf", ".world", ".xml", ".robray", ".json"}:
+    if FORMATS.find_built_in(path.suffix.lower().removeprefix(".")) is not None:
         suggestion = f"write a description of its arm: tmkit new robot {path}"
         raise RobotError.at(path, f"is a scene, where a robot description in TOML is expected; {suggestion}")
     document, _ = read_toml(path, "a robot description", error=RobotError)

@@ -183,9 +183,13 @@ def write_json_scene(
     """
     document = scene_to_dict(scene, loader=loader)
     arrays = arrays_as_files(document["shapes"]) if arrays_beside else {}
-    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
     target = Path(path)
-    write_files({**{target.with_name(name): data for name, data in arrays.items()}, target: text})
+    write_files({**{target.with_name(name): data for name, data in arrays.items()}, target: json_text(document)})
+
+
+def json_text(document: Json) -> str:
+    """Return the text of a document, with sorted keys."""
+    return json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
 def read_json_scene(

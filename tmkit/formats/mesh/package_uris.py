@@ -23,11 +23,11 @@ import os
 import posixpath
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from tmkit._support.data import data_roots, resolve_name
+from tmkit._support.data import data_roots
 from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, other_kind, see
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
@@ -413,34 +413,3 @@ def _hint(path: Path) -> str:
     except (OSError, ValueError):
         return f"; there is no folder {parent}"
     return did_you_mean(path.name, names)
-
-
-USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-SCENE_SUFFIXES = (
-    ".robray",
-    ".rsg",
-    ".urdf",
-    ".sdf",
-    ".world",
-    ".xml",
-    *USD_SUFFIXES,
-    ".gltf",
-    ".glb",
-    ".json",
-    ".srdf",
-)
-
-
-def located(
-    files: Sequence[str | os.PathLike[str]],
-    package_path: Sequence[str | os.PathLike[str]],
-    packages: Mapping[str, str | os.PathLike[str]] | None,
-    meshes: str,
-    allow_folders: Sequence[str | os.PathLike[str]],
-    limits: ReadingLimits | None,
-) -> tuple[list[Path], PackageResolver]:
-    """Return the files that the user named, and a resolver that may read what lies around them."""
-    trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
-    paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]
-    allowed = (*project_folders(paths), *trusted.allowed)
-    return paths, replace(trusted, allowed=allowed, limits=limits or ReadingLimits())

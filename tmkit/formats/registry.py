@@ -1,0 +1,84 @@
+"""The formats of scene files, built in and installed, by suffix."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tmkit._support.data import resolve_name
+from tmkit._support.limits import ReadingLimits
+from tmkit.errors import UnknownNameError
+from tmkit.formats.format import Format
+from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
+from tmkit.plug_ins import Installed, PlugInGroup
+
+
+@functools.cache
+def built_in_formats() -> tuple[Format, ...]:
+    """Return the built-in formats, in the order in which messages list them."""
+    from tmkit.formats.gltf.format import GLTF
+    from tmkit.formats.json.format import JSON
+    from tmkit.formats.mjcf.format import MJCF
+    from tmkit.formats.robray.format import ROBRAY
+    from tmkit.formats.rsg.format import RSG
+    from tmkit.formats.sdf.format import SDF
+    from tmkit.formats.srdf.format import SRDF
+    from tmkit.formats.urdf.format import URDF, XACRO
+    from tmkit.formats.usd.format import USD
+
+    return (ROBRAY, RSG, URDF, SDF, MJCF, USD, GLTF, JSON, SRDF, XACRO)
+
+
+FORMATS = PlugInGroup("tmkit.formats", "scene format", Format, built_in_formats)
+"""The formats of scene files."""
+
+
+def find_format(path: Path) -> Installed[Format] | None:
+    """Return the format of a file by its suffix, None if there is none; its module is imported if it is a plug-in.
+
+    Raises:
+        PlugInError: if the plug-in of the suffix cannot be used.
+    """
+    suffix = path.suffix.lower()
+    if not suffix:
+        return None
+    try:
+        return FORMATS.find(suffix.removeprefix("."))
+    except UnknownNameError:
+        return None
+
+
+def built_in_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of the built-in formats that are read without a permission."""
+    from tmkit.formats.urdf.format import XACRO
+
+    return tuple(suffix for entry in built_in_formats() if entry is not XACRO for suffix in entry.suffixes)
+
+
+def readable_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of all formats; those of plug-ins by their entry points, which are not imported."""
+    return (*built_in_suffixes(), *(f".{key}" for key in FORMATS.installed_keys()))
+
+
+def written_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of the built-in formats that are written."""
+    return tuple(suffix for entry in built_in_formats() for suffix in entry.written_suffixes)
+
+
+def located(
+    files: Sequence[str | os.PathLike[str]],
+    package_path: Sequence[str | os.PathLike[str]],
+    packages: Mapping[str, str | os.PathLike[str]] | None,
+    meshes: str,
+    allow_folders: Sequence[str | os.PathLike[str]],
+    limits: ReadingLimits | None,
+) -> tuple[list[Path], PackageResolver]:
+    """Return the files that the user named, and a resolver that may read what lies around them."""
+    trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
+    suffixes = built_in_suffixes()
+    paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=suffixes) for file in files]
+    allowed = (*project_folders(paths), *trusted.allowed)
+    return paths, replace(trusted, allowed=allowed, limits=limits or ReadingLimits())

@@ -1,0 +1,21 @@
+"""Registration of SRDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmkit.formats.format import Format, Reading
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf.values import RobotSemantics
+
+
+def _read(path: Path, reading: Reading) -> RobotSemantics:
+    from tmkit.formats.srdf.files import read_srdf
+
+    return read_srdf(path, note=reading.note)
+
+
+SRDF = Format("SRDF", (".srdf",), _read, description="Groups and allowed pairs of a robot of another file.")
+"""The format SRDF."""
