@@ -19,7 +19,6 @@ from pathlib import Path
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
-from tmkit.formats.robray.format import ROBRAY
 from tmkit.formats.robray.grammar import (
     AllowCollision,
     Attribute,
@@ -140,7 +139,7 @@ class _Reader:
             names = [str(earlier) for earlier in chain]
             around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
             raise place.error(f"the includes form a cycle: {around}")
-        if path.suffix in ROBRAY.suffixes:
+        if path.suffix == ".robray":
             if len(chain) > DEEPEST_INCLUDE:
                 raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")
             self.packages.count_include(place, is_slow=True)
@@ -154,7 +153,7 @@ class _Reader:
         elif path.suffix.lower() in OTHER_FORMATS:
             other = self.read_other(path)
         else:
-            accepted = ", ".join((*ROBRAY.suffixes, *OTHER_FORMATS, *MESH_SUFFIXES))
+            accepted = ", ".join((".robray", *OTHER_FORMATS, *MESH_SUFFIXES))
             raise place.error(f"unknown scene format '{path.suffix}' (accepted: {accepted})")
         self.other.update((spec.name, len(self.frames) + number) for number, spec in enumerate(other.frames))
         self.frames.extend(other.frames)

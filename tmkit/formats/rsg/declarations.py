@@ -18,7 +18,6 @@ from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import real_path
 from tmkit.formats.robray.grammar import SourceText
-from tmkit.formats.rsg.format import RSG
 from tmkit.formats.rsg.grammar import NODES, Declaration, Member, Name, Parser, RsgText
 
 _MOST_ERRORS = 20  # that are told at once
@@ -72,7 +71,7 @@ class Declarations:
         self.statements += [(statement, known) for statement in statements]
         for statement in statements:
             file, prefix, under = statement.values if statement.keyword == "import" else (None, None, None)
-            if file is not None and file.text.endswith(RSG.suffixes) and prefix is None and under is None:
+            if file is not None and file.text.endswith(".rsg") and prefix is None and under is None:
                 with self.collected():
                     self.loader.packages.count_include(known.place(file.at), is_slow=True)
                     self.read(self.found(file, known), (*including, path))

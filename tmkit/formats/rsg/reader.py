@@ -19,7 +19,6 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import real_path
 from tmkit.formats.rsg.declarations import place_of, refuse_all
-from tmkit.formats.rsg.format import RSG
 from tmkit.formats.rsg.grammar import Declaration, Member, RsgText
 from tmkit.formats.rsg.nodes import NodeReader, placed
 from tmkit.formats.rsg.values import si_quantity
@@ -114,7 +113,7 @@ class _Reader(NodeReader):
         """Yield what an import of another language, with a prefix or below a node, adds."""
         file, prefix, under = statement.values
         place = text.place(file.at)
-        if file.text.endswith(RSG.suffixes) and prefix is None and under is None:
+        if file.text.endswith(".rsg") and prefix is None and under is None:
             return
         path = self.found(file, text)
         if real_path(path) in self.seen:
