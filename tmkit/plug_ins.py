@@ -23,11 +23,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tmkit.errors import MissingExtraError, PlugInError, TmkitError, UnknownNameError, install_command
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 Product = TypeVar("Product")
 
@@ -280,6 +282,8 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
 
 def _entry_points(group: str) -> Iterator[metadata.EntryPoint]:
     """Yield the entry points of a group, of each distribution once; unreadable metadata is passed over."""
+    from importlib import metadata  # takes 20 ms
+
     for distribution in metadata.distributions():
         try:
             points: Iterable[metadata.EntryPoint] = distribution.entry_points

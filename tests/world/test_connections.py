@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from support.served_worlds import certificate_of_this_machine, free_address, serving
-from tmkit.world.service.zenoh.connection_gate import ConnectionGate
 
 from tmkit.world import connect
-from tmkit.world.service import connection_gate
+from tmkit.world.service.zenoh import connection_gate
+from tmkit.world.service.zenoh.connection_gate import ConnectionGate
 
 CLIENT_HELLO = bytes.fromhex("1603010005") + b"\1\0\0\1\0"  # a whole record, and no TLS after it
 

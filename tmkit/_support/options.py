@@ -22,7 +22,7 @@ OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 class OptionKind:
     """The values that an option takes."""
 
-    type: OptionType  # int, float, bool, or str for one of choices
+    type: OptionType  # int, float, bool, or str for one of choices or for a name that the class itself checks
     help: str  # one sentence for the command line and the documentation
     unit: str = ""  # unit of the number, in the plural; empty for counts
     least: float = 0  # smallest number; of a float, numbers must be above it unless includes_least
@@ -49,6 +49,8 @@ class OptionKind:
                 hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
                 reason = f"{name} must be {self.range}, not {repr(value)[:60]}{hint}"
                 raise ConfigurationError(reason, option=name, value=value)
+            return value
+        if self.type is str:
             return value
         try:
             if isinstance(value, bool) != (self.type is bool):

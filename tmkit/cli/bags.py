@@ -13,6 +13,7 @@ from tmkit.cli.common import AllowFolders, AsJson, Packages, errors_about, load,
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.serving import Settings, TransportName, WorldName, settings_of
+from tmkit.world.service.zenoh.registration import ZENOH
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -53,7 +54,7 @@ def record(
     storage: Annotated[str, typer.Option(metavar="mcap|sqlite3", help="Kind of the files.")] = "mcap",
     token: Token = "",
     world: WorldName = "world",
-    transport: TransportName = "zenoh",
+    transport: TransportName = ZENOH.name,
     setting: Settings = None,
 ) -> None:
     """Record a served world to a new bag, until Ctrl-C or for some seconds.
@@ -121,7 +122,7 @@ def replay(
     window: Annotated[float, typer.Option(min=0.0, help="Seconds of poses that are kept of each frame.")] = 10.0,
     token: Token = "",
     world: WorldName = "world",
-    transport: TransportName = "zenoh",
+    transport: TransportName = ZENOH.name,
     setting: Settings = None,
     allow: AllowFolders = None,
     package: Packages = None,

@@ -1,24 +1,33 @@
-"""``tmkit list``: the built-in robots, scenes and domains."""
+"""``tmkit list``: built-in robots, scenes and domains; formats, planners, engines and transports."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from tmkit.cli.common import AsJson
+from tmkit._support.terminal import printable
+from tmkit.cli.common import AsJson, note
 from tmkit.cli.completion import Kind, built_in_files, word_argument
 from tmkit.cli.reporting import print_json, say
+from tmkit.formats.format import Format
+from tmkit.plug_ins import Installed, PlugInGroup
 
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+_PLUG_INS = (Kind.FORMATS, Kind.PLANNERS, Kind.ENGINES, Kind.TRANSPORTS)
+"""Kinds of registrations; the others are kinds of files."""
 _SENTENCE_END = re.compile(r"\.(\s|$)")
 
 
 def list_built_in(kind: Annotated[Kind, word_argument(Kind, help="What to list.")], as_json: AsJson = False) -> None:
-    """List the built-in robots, scenes or domains, with a description of each.
+    """List what is built in or installed as a plug-in, with a description of each.
 
-    The names are those that 'tmkit plan' and the other commands take.
+    The names are those that 'tmkit plan' and the other commands take. Of formats, planners, engines and transports the
+    list also has those that an extra would add, with the command that installs it.
     """
+    if kind in _PLUG_INS:
+        _list_plug_ins(kind, as_json=as_json)
+        return
     entries = [
         {"name": name, "description": _description(path), "path": str(path), "missing_packages": _missing(path)}
         for name, path in sorted(built_in_files(kind).items())
@@ -30,6 +39,57 @@ def list_built_in(kind: Annotated[Kind, word_argument(Kind, help="What to list."
     for entry in entries:
         needs = "".join(f" (needs the package '{name}')" for name in entry["missing_packages"])
         say(f"{entry['name']:<{width}}  {entry['description']}{needs}")
+
+
+def _list_plug_ins(kind: Kind, *, as_json: bool) -> None:
+    """List the registrations of a kind; a plug-in that cannot be used is a warning."""
+    rows: list[tuple[str, Installed[Any]]] = []
+    for group in _groups(kind):
+        found, errors = group.load_all()
+        rows += [(group.noun, entry) for entry in found]
+        for error in errors:
+            note(str(error))
+    if as_json:
+        print_json([_document(noun, entry) for noun, entry in rows])
+        return
+    width = max(len(entry.value.usage) for _, entry in rows)
+    for noun, entry in rows:
+        of_kind = f"{noun}: " if kind is Kind.PLANNERS else ""
+        origin = f" (from {entry.distribution})" if entry.distribution else ""
+        origin += " (only read)" if isinstance(entry.value, Format) and not entry.value.written_suffixes else ""
+        needs = f" (not installed: {entry.install_command})" if entry.install_command else ""
+        say(printable(f"{entry.value.usage:<{width}}  {of_kind}{entry.value.description}{origin}{needs}", keep=""))
+
+
+def _groups(kind: Kind) -> list[PlugInGroup[Any]]:
+    """Return the groups of registrations of a kind."""
+    from tmkit.formats.registry import FORMATS
+    from tmkit.motion.registry import MOTION_PLANNERS
+    from tmkit.simulation.engines.registry import ENGINES
+    from tmkit.task_planning.registry import TASK_PLANNERS
+    from tmkit.world.service.transport_registry import TRANSPORTS
+
+    groups: dict[Kind, list[PlugInGroup[Any]]] = {
+        Kind.FORMATS: [FORMATS],
+        Kind.PLANNERS: [TASK_PLANNERS, MOTION_PLANNERS],
+        Kind.ENGINES: [ENGINES],
+        Kind.TRANSPORTS: [TRANSPORTS],
+    }
+    return groups[kind]
+
+
+def _document(noun: str, entry: Installed[Any]) -> dict[str, Any]:
+    document = {
+        "name": entry.value.name,
+        "kind": noun,
+        "description": entry.value.description,
+        "distribution": entry.distribution or None,
+        "installed": entry.is_usable,
+        "install_command": entry.install_command or None,
+    }
+    if isinstance(entry.value, Format):
+        return {**document, "suffixes": [*entry.value.suffixes], "written": [*entry.value.written_suffixes]}
+    return {**document, "usage": entry.value.usage}
 
 
 def _description(path: Path) -> str:

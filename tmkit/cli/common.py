@@ -13,12 +13,13 @@ import typer
 
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import progress
-from tmkit.errors import MissingExtraError, OutputError, TmkitError
+from tmkit.errors import MissingExtraError, OutputError, TmkitError, UnknownNameError
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import ImportNote
     from tmkit.formats.goal_scene import GoalScene
     from tmkit.graph import SceneGraph
+    from tmkit.plug_ins import MakerGroup
 
 _logger = logging.getLogger(__name__)
 
@@ -78,6 +79,20 @@ RobotOption = Annotated[
         autocompletion=complete_names(Kind.ROBOTS),
     ),
 ]
+
+
+def built_in_names(group: MakerGroup[Any], *, separator: str) -> str:
+    """Return the names of the built-in registrations of a group, as an option shows them."""
+    return separator.join(value.usage for value in group.built_in())
+
+
+def require_plug_in(group: MakerGroup[Any], name: str, *, option: str) -> None:
+    """Check that a group has a registration of a name, before any work is done."""
+    try:
+        group.find(name.partition(":")[0])
+    except UnknownNameError:
+        known = ", ".join([built_in_names(group, separator=", "), *group.installed_keys()])
+        raise typer.BadParameter(f"'{name}' is none of {known}", param_hint=option) from None
 
 
 def note(message: str) -> None:

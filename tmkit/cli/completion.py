@@ -21,11 +21,15 @@ _VARIABLE = "_TMKIT_COMPLETE"
 
 
 class Kind(StrEnum):
-    """What is built in."""
+    """Kinds of what is built in: of files, and of registrations."""
 
     ROBOTS = "robots"
     SCENES = "scenes"
     DOMAINS = "domains"
+    FORMATS = "formats"
+    PLANNERS = "planners"
+    ENGINES = "engines"
+    TRANSPORTS = "transports"
 
 
 class Shell(StrEnum):

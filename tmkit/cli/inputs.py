@@ -285,7 +285,7 @@ PlanningFlags = Annotated[
     dict[str, Any], typer.Option(help="Values of the flags that are given, by field of the options.")
 ]
 
-_METAVARS = {int: "N", float: "X", bool: None}
+_METAVARS = {int: "N", float: "X", bool: None, str: "NAME"}
 
 
 def with_planning_flags(command: Callable[..., None]) -> Callable[..., None]:

@@ -22,11 +22,13 @@ from tmkit.cli.common import (
     RobotOption,
     Seed,
     SemanticsOption,
+    built_in_names,
     errors_about,
     load,
     load_goal,
     make_folder,
     package_folders,
+    require_plug_in,
     require_writable,
     write_json,
 )
@@ -54,6 +56,8 @@ from tmkit.cli.reporting import fail, print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
 from tmkit.cli.viewing import wait_for_browser
 from tmkit.errors import MissingExtraError
+from tmkit.simulation.engines.pybullet.registration import PYBULLET
+from tmkit.simulation.engines.registry import ENGINES
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -378,7 +382,12 @@ def simulate(
     grasp: Annotated[
         str, typer.Option(metavar="contact|constraint", help="Hold objects by friction, or by a constraint.")
     ] = "contact",
-    engine: Annotated[str, typer.Option(metavar="pybullet|mujoco", help="The physics engine.")] = "pybullet",
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar=built_in_names(ENGINES, separator="|"), help="The physics engine; see 'tmkit list engines'."
+        ),
+    ] = PYBULLET.name,
     scenes: TmpScenes = None,
     robot: TmpRobot = None,
     domain: DomainOption = None,
@@ -396,8 +405,7 @@ def simulate(
     """
     if grasp not in ("contact", "constraint"):
         raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
-    if engine not in ("pybullet", "mujoco"):
-        raise typer.BadParameter(f"'{engine}' is none of pybullet, mujoco", param_hint="--engine")
+    require_plug_in(ENGINES, engine, option="--engine")
     for output in (record, picture, report):
         if output is not None:
             require_writable(output)
@@ -513,7 +521,7 @@ def _simulate(
     grasp: Any,
     on_state: Any = None,
     renderer: Any = "auto",
-    engine: Any = "pybullet",
+    engine: str = PYBULLET.name,
 ) -> SimulationReport:
     from tmkit.simulation import simulate
 

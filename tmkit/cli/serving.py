@@ -24,6 +24,7 @@ from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import say
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
+from tmkit.world.service.zenoh.registration import ZENOH
 
 if TYPE_CHECKING:
     from tmkit.tamp.domains.planning_domain import PlanningDomain
@@ -68,7 +69,7 @@ def serve(
     tokens: Annotated[
         Path | None, typer.Option("--tokens", metavar="FILE", help="Lines 'read TOKEN' and 'write TOKEN'.")
     ] = None,
-    transport: TransportName = "zenoh",
+    transport: TransportName = ZENOH.name,
     setting: Settings = None,
     world: WorldName = "world",
     block: Annotated[
@@ -95,7 +96,7 @@ def serve(
     from tmkit.world.service.access import read_tokens
     from tmkit.world.service.transports import load_transport, require_port
 
-    if transport == "zenoh":
+    if transport == ZENOH.name:
         require_port(listen)
     if tokens is None and not _LOOPBACK.fullmatch(listen):
         reason = f"'{listen}' is open to other machines: --tokens FILE is needed"

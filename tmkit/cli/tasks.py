@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AsJson, require_writable
+from tmkit.cli.common import AsJson, built_in_names, require_plug_in, require_writable
 from tmkit.cli.reporting import print_json, progress, say
 from tmkit.cli.signals import ExitCode
+from tmkit.task_planning.registry import FAST_DOWNWARD, TASK_PLANNERS, find_task_planner
 
 if TYPE_CHECKING:
     from tmkit.pddl import Problem
-    from tmkit.task_planning import TaskPlanner, TaskPlanResult
+    from tmkit.task_planning import TaskPlanResult
 
-_PLANNERS = ("fast-downward", "optimal", "smt", "unified:ENGINE")
-_UNIFIED = "unified:"
 _WORDS = {"unsolvable": "There is no plan: that is proved.", "limit": "No plan was found; there may be one"}
 _ONLY_ALONE = "There is no plan whose actions follow one another: that is proved. Some may have to overlap."
 
@@ -28,10 +27,10 @@ def task(
     planner: Annotated[
         str,
         typer.Option(
-            metavar="|".join(_PLANNERS),
-            help="Satisficing, cost-optimal, with the fewest actions (Z3), or an engine of unified-planning.",
+            metavar=built_in_names(TASK_PLANNERS, separator="|"),
+            help="Satisficing, cost-optimal, with the fewest actions (Z3), an engine of unified-planning, or a plug-in.",
         ),
-    ] = _PLANNERS[0],
+    ] = FAST_DOWNWARD.name,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit in seconds.", min=0.001)] = 60.0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="PLAN", help="Write the plan, one action a line.")
@@ -45,13 +44,12 @@ def task(
     """
     from tmkit.pddl import load_domain, load_problem
 
-    if planner not in _PLANNERS[:3] and not planner.startswith(_UNIFIED):
-        raise typer.BadParameter(f"'{planner}' is none of {', '.join(_PLANNERS)}", param_hint="--planner")
+    require_plug_in(TASK_PLANNERS, planner, option="--planner")
     if output is not None:
         require_writable(output)
     loaded = load_problem(problem, load_domain(domain))
     with progress("planning"):
-        result = _planner(planner).solve(loaded, time_limit=time_limit)
+        result = find_task_planner(planner).solve(loaded, time_limit=time_limit)
     text = _validated_text(loaded, result) if result.is_solved else ""
     if output is not None and result.is_solved:
         from tmkit._support.output import write_text
@@ -63,20 +61,11 @@ def task(
         typer.echo(printable(text) if output is None else f"Written to {output}", nl=output is not None)
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
-        is_alone = loaded.domain.is_durative and result.status.value == "unsolvable" and planner in _PLANNERS
+        acts_in_turn = TASK_PLANNERS.find_built_in(planner) is not None  # which UNIFIED, named with an engine, is not
+        is_alone = loaded.domain.is_durative and result.status.value == "unsolvable" and acts_in_turn
         say(_ONLY_ALONE if is_alone else f"{_WORDS[result.status.value]}{reason}")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
-
-
-def _planner(name: str) -> TaskPlanner[Any]:
-    from tmkit.task_planning import FastDownward, UnifiedPlanner, Z3Planner
-
-    if name.startswith(_UNIFIED):
-        return UnifiedPlanner(name.removeprefix(_UNIFIED))
-    if name == "smt":
-        return Z3Planner()
-    return FastDownward.optimal() if name == "optimal" else FastDownward()
 
 
 def _validated_text(problem: Problem, result: TaskPlanResult) -> str:

@@ -20,14 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument, plan_hint
-from tmkit.errors import SimulationError
+from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera
-from tmkit.simulation.engines.mujoco.world import MujocoSimulation
+from tmkit.simulation.engines.pybullet.registration import PYBULLET
 from tmkit.simulation.engines.pybullet.world import Simulation
+from tmkit.simulation.engines.registry import ENGINES
 from tmkit.simulation.executor import PAUSE, SimulatedExecutor, known_objects
 from tmkit.simulation.pictures.playback import fit_camera_to_plan
 from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from tmkit.plans.schedule import Phase
 
 _GRASPS = ("contact", "constraint")
-_ENGINES: dict[str, type[Simulation]] = {"pybullet": Simulation, "mujoco": MujocoSimulation}
 _FILM_SIZE = (480, 360)
 _FILM_SUPERSAMPLING = 1.5
 _TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
@@ -64,7 +64,7 @@ def simulate(
     captions: bool = False,
     on_progress: Callable[[SimulationProgress], None] | None = None,
     on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
-    engine: Literal["pybullet", "mujoco"] = "pybullet",
+    engine: str = PYBULLET.name,
 ) -> SimulationReport:
     """Execute a plan in a physics simulation and compare the outcome with the plan.
 
@@ -87,7 +87,7 @@ def simulate(
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
         on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
             :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
-        engine: the physics: ``pybullet``, or ``mujoco`` with the extra ``engines``.
+        engine: the physics: ``pybullet``, ``mujoco`` with the extra ``engines``, or that of a plug-in.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -100,8 +100,10 @@ def simulate(
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     if grasp not in _GRASPS:
         raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
-    if engine not in _ENGINES:
-        raise SimulationError(f"engine must be one of {', '.join(_ENGINES)}, not {engine!r}")
+    try:
+        ENGINES.find(engine)
+    except UnknownNameError as error:
+        raise SimulationError(str(error)) from None
     for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
         if not value >= 0.0:
             raise SimulationError(f"{name} must not be negative, but is {value}")
@@ -121,7 +123,8 @@ def simulate(
     progress("build", 0)
     with (
         ExitStack() as stack,
-        _ENGINES[engine].from_scene(
+        ENGINES.make(
+            engine,
             plan.scene if world is None else world,
             plan.q,
             robot=plan.robots,

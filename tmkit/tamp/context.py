@@ -148,6 +148,7 @@ class PlanningContext:
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "sampling", self._sampling(self.options.seed))
         planner = self.options.task_planner or FastDownward()
+        assert not isinstance(planner, str)  # options replace names at construction
         is_ours = type(planner) in (FastDownward, CheckedTaskPlanner)
         object.__setattr__(self, "task_planner", planner if is_ours else CheckedTaskPlanner(planner))
 
@@ -210,8 +211,10 @@ class PlanningContext:
             budget = MotionSettings(path_iterations=self.options.path_iterations * budget_growth(number))
         else:
             budget = MotionSettings(8, path_iterations=path_iterations, is_multi_goal=True, corridors=corridors)
+        planner = self.options.motion_planner
+        assert not isinstance(planner, str)  # options replace names at construction
         return arm_motion_planners(
-            self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
+            self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=planner
         )
 
     def finish(self, clock: StageClock) -> Callable[[SceneVersion], PlanStep | None] | None:

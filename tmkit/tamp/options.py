@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from tmkit._support.options import CheckedOptions, option
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.tamp.search_settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -76,8 +76,10 @@ class PlanningOptions(CheckedOptions):
         path_iterations: iterations of one path search in the first iteration, at least 1; 2000 by default.
         arms_at_once: whether independent steps of different arms overlap in time (:func:`tmkit.tamp.schedule_plan`);
             False by default. Arms then take turns in task plans.
-        task_planner: finds sequences of actions; :class:`tmkit.task_planning.FastDownward` by default.
-        motion_planner: finds paths between configurations; :class:`tmkit.motion.RrtConnect` by default.
+        task_planner: finds sequences of actions; :class:`tmkit.task_planning.FastDownward` by default. A name, as
+            ``"smt"`` or ``"unified:aries"``, becomes the planner; ``tmkit list planners`` has them.
+        motion_planner: finds paths between configurations; :class:`tmkit.motion.RrtConnect` by default. A name, as
+            ``"ompl"`` or ``"ompl:BITstar"``, becomes the planner.
         samplers: sample grasps and placements; the built-in ones by default.
         search: effort and order of the search (:class:`tmkit.tamp.SearchSettings`); in Python only.
 
@@ -114,13 +116,20 @@ class PlanningOptions(CheckedOptions):
     samples_per_skeleton: int = option(200, "Motions tried for one task plan in the first iteration.", least=1)
     path_iterations: int = option(2000, "Iterations of one path search in the first iteration.", least=1)
     arms_at_once: bool = option(False, "Let independent steps of different arms overlap in time.", type=bool)
-    task_planner: TaskPlanner[Any] | None = None
-    motion_planner: MotionPlanner | None = None
+    task_planner: TaskPlanner[Any] | str | None = option(  # noqa: RUF009  # as the others, a field
+        None, "What finds sequences of actions, by name; see 'tmkit list planners'.", type=str
+    )
+    motion_planner: MotionPlanner | str | None = option(  # noqa: RUF009  # as the others, a field
+        None, "What finds paths between configurations, by name; see 'tmkit list planners'.", type=str
+    )
     samplers: Samplers | None = None
     search: SearchSettings = _SEARCH
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("task_planner", "motion_planner"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, _planner_of(name, getattr(self, name)))
         for name, methods in _METHODS.items():
             value = getattr(self, name)
             if value is not None and (
@@ -153,6 +162,17 @@ class PlanningOptions(CheckedOptions):
             yield replace(self, seed=self.seed + number, seeds=None, workers=1)
 
 
+def _planner_of(option: str, name: str) -> TaskPlanner[Any] | MotionPlanner:
+    """Return the planner of a name."""
+    from tmkit.motion.registry import MOTION_PLANNERS
+    from tmkit.task_planning.registry import find_task_planner
+
+    try:
+        return find_task_planner(name) if option == "task_planner" else MOTION_PLANNERS.make(name)
+    except UnknownNameError as error:
+        raise ConfigurationError(str(error), option=option, value=name) from error
+
+
 class PlanningKeywords(TypedDict, total=False):
     """The fields of :class:`PlanningOptions` as keywords of :func:`tmkit.plan`, for type checkers and editors."""
 
@@ -171,7 +191,7 @@ class PlanningKeywords(TypedDict, total=False):
     samples_per_skeleton: int
     path_iterations: int
     arms_at_once: bool
-    task_planner: TaskPlanner[Any] | None
-    motion_planner: MotionPlanner | None
+    task_planner: TaskPlanner[Any] | str | None
+    motion_planner: MotionPlanner | str | None
     samplers: Samplers | None
     search: SearchSettings

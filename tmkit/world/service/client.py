@@ -27,7 +27,9 @@ from tmkit.store.encoding import DifferenceWriter
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.service import messages as m
 from tmkit.world.service.edits import CollectedEdits, Mirror, WorldEdits, numbers
-from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport, load_transport
+from tmkit.world.service.transport_registry import load_transport
+from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport
+from tmkit.world.service.zenoh.registration import ZENOH
 
 with importing("msgspec", "world", "a served world needs"):
     import msgspec
@@ -367,7 +369,7 @@ def connect(
     *,
     token: str = "",
     world: str = "world",
-    transport: str = "zenoh",
+    transport: str = ZENOH.name,
     timeout: float = 10.0,
     settings: Mapping[str, Any] | None = None,
 ) -> Client:

@@ -2,21 +2,18 @@
 
 A transport carries bytes and does not read them. It may lose, delay, repeat and reorder messages: clients send a
 request again until it is answered, and a server executes an edit once. So a transport needs neither sessions nor
-acknowledgements. Others are loaded by name from the entry points ``tmkit.transports``, each a class whose constructor
-takes an address, ``listen``, ``world`` and ``settings``, as
-:class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
+acknowledgements. Others are registered by name (:mod:`.transport_registry`) and made with an address, ``listen``,
+``world`` and ``settings``, as :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from tmkit.errors import ServiceError, UnknownNameError
+from tmkit.errors import ServiceError
 
 DEFAULT_ADDRESS = "tcp/127.0.0.1:7447"
 _PROTOCOLS = ("tcp", "tls", "udp", "quic", "ws")
@@ -99,31 +96,3 @@ def require_port(address: str) -> None:
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _GREATEST_PORT):
         reason = f"'{address}': expected PROTOCOL/HOST:PORT, such as {DEFAULT_ADDRESS}"
         raise ServiceError(f"{reason}, with a port from 0 to {_GREATEST_PORT}", kind="transport")
-
-
-def load_transport(
-    name: str, address: str, *, listen: bool, world: str = "world", settings: Mapping[str, Any] | None = None
-) -> Transport:
-    """Return a transport by its name among the entry points ``tmkit.transports``.
-
-    Args:
-        name: such as ``zenoh``.
-        address: where a server listens, such as ``tcp/127.0.0.1:7447``.
-        listen: for a server; else for a client.
-        world: name of the world, of which one address may serve several.
-        settings: of the transport's own.
-
-    Raises:
-        UnknownNameError: there is no such transport.
-        ServiceError: its package cannot be loaded.
-        MissingExtraError: it needs an extra.
-    """
-    found = {point.name: point for point in importlib.metadata.entry_points(group="tmkit.transports")}
-    if name not in found:
-        raise UnknownNameError.of("transport", name, found)
-    try:
-        make: Any = found[name].load()
-    except (ImportError, AttributeError) as error:
-        raise ServiceError(f"transport '{name}' cannot be loaded: {error}", kind="transport") from error
-    made: Transport = make(address, listen=listen, world=world, settings=settings)
-    return made

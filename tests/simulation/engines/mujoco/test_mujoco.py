@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from simulation.test_world import branching_robot, cube_mesh
+from simulation.engines.pybullet.test_world import branching_robot, cube_mesh
 from support.gantry import BLOCK, GANTRY, stacking_plan, two_blocks, with_block
 
 import tmkit as tk
@@ -166,8 +166,8 @@ def test_pictures_show_either_engine() -> None:
 def test_errors_name_what_is_wrong() -> None:
     """Engines, windows, shapes and frames that are not there are refused."""
     scene = two_blocks()
-    with pytest.raises(SimulationError, match="engine must be one of pybullet, mujoco"):
-        simulate(stacking_plan(), engine="bullet")  # type: ignore[arg-type]
+    with pytest.raises(SimulationError, match=r"unknown physics engine 'bullet'; .*\(known: mujoco, pybullet\)"):
+        simulate(stacking_plan(), engine="bullet")
     with pytest.raises(SimulationError, match="has no window"):
         MujocoSimulation.from_scene(scene, gui=True)
     with pytest.raises(SimulationError, match="plane"):

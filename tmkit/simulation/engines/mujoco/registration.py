@@ -1,0 +1,22 @@
+"""Registration of the physics engine MuJoCo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tmkit.plug_ins import PlugIn
+
+if TYPE_CHECKING:
+    from tmkit.simulation.engines.pybullet.world import Simulation
+
+
+def _open(*arguments: Any, **keywords: Any) -> Simulation:
+    from tmkit.simulation.engines.mujoco.world import MujocoSimulation
+
+    return MujocoSimulation.from_scene(*arguments, **keywords)
+
+
+MUJOCO: PlugIn[Simulation] = PlugIn(
+    "mujoco", _open, "MuJoCo's soft contacts; without a window.", extra="mujoco", module="mujoco"
+)
+"""The physics engine MuJoCo."""

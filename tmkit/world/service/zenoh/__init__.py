@@ -1,0 +1,1 @@
+"""The transport of the service over zenoh."""
