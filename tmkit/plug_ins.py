@@ -124,6 +124,17 @@ class Installed(Generic[Value]):
             return ""
         return install_command(self.value.extra) if self.value.extra else f"pip install {self.value.module}"
 
+    def error_of(self, error: Exception) -> TmkitError:
+        """Return the error to raise where a function of the registration raises one that is not tmkit's.
+
+        Args:
+            error: the error that it raises.
+        """
+        if isinstance(error, ImportError) and self.install_command:
+            message = f"'{self.value.keys[0]}' needs {self.value.module}: {self.install_command}"
+            return MissingExtraError(message, extra=self.value.extra, module=self.value.module)
+        return self.failure(f"fails: {type(error).__name__}: {error}")
+
     def failure(self, reason: str) -> PlugInError:
         """Return the error of this plug-in.
 
@@ -264,15 +275,10 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
             made = plug_in.value.make(*arguments, *([argument] if colon else []), **keywords)
         except (TmkitError, MemoryError):
             raise
-        except ImportError as error:
-            if not plug_in.install_command:
-                raise plug_in.failure(f"fails: {type(error).__name__}: {error}") from error
-            message = f"the {self.noun} '{key}' needs {plug_in.value.module}: {plug_in.install_command}"
-            raise MissingExtraError(message, extra=plug_in.value.extra, module=plug_in.value.module) from error
         except Exception as error:
             if not plug_in.distribution:
                 raise
-            raise plug_in.failure(f"fails: {type(error).__name__}: {error}") from error
+            raise plug_in.error_of(error) from error
         missing = [method for method in self.methods if not callable(getattr(made, method, None))]
         if missing or isinstance(made, type):
             expected = f"expected a {self.noun} with the methods {', '.join(self.methods)}"

@@ -11,6 +11,7 @@ from tmkit.cli.common import AsJson, note
 from tmkit.cli.completion import Kind, built_in_files, word_argument
 from tmkit.cli.reporting import print_json, say
 from tmkit.formats.format import Format
+from tmkit.formats.robray.format import ROBRAY
 from tmkit.plug_ins import Installed, PlugInGroup
 
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -111,7 +112,7 @@ def _description(path: Path) -> str:
 
 def _missing(path: Path) -> list[str]:
     """Return the packages that a scene includes files of, and that are not installed."""
-    if path.suffix != ".robray":
+    if path.suffix not in ROBRAY.suffixes:
         return []
     from tmkit.formats.mesh.package_uris import PackageResolver
 

@@ -19,6 +19,7 @@ from tmkit.cli.reporting import fail, progress, say
 from tmkit.cli.robots import inferred_arm, pick_a_cube
 from tmkit.cli.viewing import wait_for_browser
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
+from tmkit.formats.robray.format import ROBRAY
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -261,9 +262,10 @@ def domain(
 @app.command()
 def scene(target: Annotated[Path, typer.Argument(metavar="NAME", help="The file to write, NAME.robray.")]) -> None:
     """Write a scene with a robot at a table, a wall and two blocks."""
-    if target.suffix not in ("", ".robray"):
-        raise typer.BadParameter(f"'{target}' does not end in .robray", param_hint="NAME")
-    file = target.with_suffix(".robray")
+    (suffix,) = ROBRAY.suffixes
+    if target.suffix not in ("", suffix):
+        raise typer.BadParameter(f"'{target}' does not end in {suffix}", param_hint="NAME")
+    file = target.with_suffix(suffix)
     _write({file: data_path("examples/cell/cell.robray").read_text(encoding="utf-8")})
     say(f'Try it: tmkit plan {file} --robot panda --domain blocks --goal "(on a b)" -o plan.json')
 

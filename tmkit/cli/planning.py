@@ -385,7 +385,7 @@ def simulate(
     engine: Annotated[
         str,
         typer.Option(
-            metavar=built_in_names(ENGINES, separator="|"), help="The physics engine; see 'tmkit list engines'."
+            metavar=built_in_names(ENGINES, separator="|"), help="The physics engine; all: tmkit list engines."
         ),
     ] = PYBULLET.name,
     scenes: TmpScenes = None,

@@ -28,7 +28,7 @@ def task(
         str,
         typer.Option(
             metavar=built_in_names(TASK_PLANNERS, separator="|"),
-            help="Satisficing, cost-optimal, with the fewest actions (Z3), an engine of unified-planning, or a plug-in.",
+            help="Satisficing, cost-optimal, with the fewest actions (Z3), or an engine of unified-planning.",
         ),
     ] = FAST_DOWNWARD.name,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit in seconds.", min=0.001)] = 60.0,

@@ -81,7 +81,7 @@ def _contents(found: Installed[Format], scene: SceneGraph, name: str) -> Mapping
     except Exception as error:
         if not found.distribution:
             raise
-        raise SceneError(str(found.failure(f"fails: {type(error).__name__}: {error}"))) from error
+        raise SceneError(str(found.error_of(error))) from error
     is_valid = isinstance(contents, Mapping) and all(
         isinstance(file, str) and Path(file).name == file and isinstance(content, str | bytes)
         for file, content in contents.items()

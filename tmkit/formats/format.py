@@ -6,13 +6,14 @@ Each format has one in the module ``format`` of its folder; another distribution
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, FileFormatError
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import Note
@@ -36,6 +37,18 @@ class Reading:
     loader: MeshLoader
     note: Note
     read_other: Callable[[Path], SceneSpecification]
+
+    def read_text(self, path: Path) -> str:
+        """Return the text of a file in UTF-8, within the limits of the load.
+
+        Raises:
+            FileFormatError: if the file is too large or not in UTF-8.
+        """
+        from tmkit._support.limits import as_utf8, read_bytes
+
+        error = functools.partial(FileFormatError.at, path)
+        data = read_bytes(path, limit=self.loader.packages.limits.text_bytes)
+        return as_utf8(data, error).decode()
 
 
 Read: TypeAlias = "Callable[[Path, Reading], object]"

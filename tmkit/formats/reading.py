@@ -16,7 +16,15 @@ import numpy as np
 
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, unheard
-from tmkit.errors import ConfigurationError, FileFormatError, PlugInError, SceneError, TmkitError
+from tmkit.errors import (
+    ConfigurationError,
+    FileFormatError,
+    MissingExtraError,
+    MissingFileError,
+    PlugInError,
+    SceneError,
+    TmkitError,
+)
 from tmkit.formats.format import Reading
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
@@ -198,12 +206,12 @@ def _read_by_suffix(
         raise
     except (SceneError, ConfigurationError) as error:  # of values that no reader has checked by themselves
         raise FileFormatError.at(path, str(error)) from error
-    except (TmkitError, MemoryError):
+    except (MissingExtraError, MissingFileError, MemoryError):
         raise
     except Exception as error:
         if not found.distribution:
             raise
-        failure = found.failure(f"fails: {type(error).__name__}: {error}")
+        failure = error if isinstance(error, TmkitError) else found.error_of(error)
         raise FileFormatError.at(path, str(failure)) from error
     if isinstance(result, SceneGraph | SceneSpecification | RobotSemantics):
         return result

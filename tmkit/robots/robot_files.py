@@ -31,6 +31,7 @@ from tmkit._support.terminal import printable
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.formats.registry import FORMATS
+from tmkit.formats.srdf.format import SRDF
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 
@@ -100,11 +101,12 @@ def load_manipulator(name: str | Path) -> Manipulator:
 
 def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
     """Return file, arm and hand of ``FILE.srdf``, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``, else ``None``."""
-    file, mark, groups = str(name).rpartition(".srdf:")
+    (suffix,) = SRDF.suffixes
+    file, mark, groups = str(name).rpartition(f"{suffix}:")
     if mark:
         arm, _, hand = groups.partition(":")
-        return f"{file}.srdf", arm, hand or None
-    return (str(name), None, None) if str(name).endswith(".srdf") else None
+        return f"{file}{suffix}", arm, hand or None
+    return (str(name), None, None) if str(name).endswith(suffix) else None
 
 
 def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str], *, notes: Sequence[str] = ()) -> None:
