@@ -23,7 +23,8 @@ from tmkit.world.service.zenoh.transport import ZenohTransport
 from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
 from tmkit.world import InProcessTransport
 from tmkit.world.service.recording import RecordingTransport
-from tmkit.world.service.transports import Transport, load_transport
+from tmkit.world.service.transport_registry import load_transport
+from tmkit.world.service.transports import Transport
 
 Pair = tuple[Transport, Callable[[], Transport]]
 

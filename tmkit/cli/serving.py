@@ -94,7 +94,8 @@ def serve(
 
     from tmkit.world import LiveScene, WorldServer
     from tmkit.world.service.access import read_tokens
-    from tmkit.world.service.transports import load_transport, require_port
+    from tmkit.world.service.transport_registry import load_transport
+    from tmkit.world.service.transports import require_port
 
     if transport == ZENOH.name:
         require_port(listen)
