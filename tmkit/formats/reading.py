@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,8 +34,10 @@ from tmkit.formats.rsg.format import RSG
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
 from tmkit.formats.spec.values import specification_of_scene
-from tmkit.formats.srdf.values import RobotSemantics, with_semantics
 from tmkit.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf.values import RobotSemantics
 
 _FAR_IN_SPELLING = ".world"
 """A suffix that is not suggested: a .blend is not meant to be one."""
@@ -77,6 +80,8 @@ def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complet
     _note_locked_leaders(scene, specs, note=note)
     if not semantics:
         return scene
+    from tmkit.formats.srdf.values import with_semantics
+
     return with_semantics(scene, semantics, note=note)
 
 
@@ -213,7 +218,11 @@ def _read_by_suffix(
             raise
         failure = error if isinstance(error, TmkitError) else found.error_of(error)
         raise FileFormatError.at(path, str(failure)) from error
-    if isinstance(result, SceneGraph | SceneSpecification | RobotSemantics):
+    if isinstance(result, SceneGraph | SceneSpecification):
+        return result
+    from tmkit.formats.srdf.values import RobotSemantics
+
+    if isinstance(result, RobotSemantics):
         return result
     failure = found.failure(f"returns {repr(result)[:60]}, expected a SceneGraph or a SceneSpecification")
     raise FileFormatError.at(path, str(failure))
