@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import scaled_examples
 from support.processes import Process, run_process
 from support.served_worlds import certificate_of_this_machine, free_address
-from tmkit.world.service.zenoh.transport import ZenohTransport
 
 from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
 from tmkit.world import InProcessTransport
 from tmkit.world.service.recording import RecordingTransport
 from tmkit.world.service.transport_registry import load_transport
 from tmkit.world.service.transports import Transport
+from tmkit.world.service.zenoh.transport import ZenohTransport
 
 Pair = tuple[Transport, Callable[[], Transport]]
 
