@@ -107,6 +107,8 @@ REFUSED = [
     ("seed = 3", "time_limit = nan", r":11: options\.time_limit: time_limit must be positive seconds, not nan"),
     ("seed = 3", 'improve = "some"', r":11: options\.improve: improve must be a whole number"),
     ("seed = 3", "samplers = 1", r":11: options\.samplers: is an object, which only Python can give"),
+    ("seed = 3", 'motion_planner = "ompl"', r":11: options\.motion_planner: .*Python.*, or --motion-planner by name"),
+    ("seed = 3", 'task_planner = "smt"', r":11: options\.task_planner: .*Python.*, or --task-planner by name"),
     ("robots", "robot", r":5: robot: unknown key; did you mean 'robots'\?"),
     ("panda_joint1", "panda_jointl", r":8: q\.panda_jointl: unknown joint 'panda_jointl'; did you mean 'panda_joint"),
     ("0.25", '"left"', r":8: q\.panda_joint1: expected a finite number"),

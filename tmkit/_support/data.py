@@ -18,10 +18,13 @@ from pathlib import Path, PurePosixPath
 
 from tmkit.errors import MissingFileError, nearest_name
 
-__all__ = ["data_path", "data_roots", "is_bare", "is_built_in", "resolve_name"]
+__all__ = ["BUILT_IN_SCENES", "data_path", "data_roots", "is_bare", "is_built_in", "resolve_name"]
 
 
-_KINDS = {"scenes": (".robray", ".json"), "scenes/robots": (".toml",), "domains": ()}
+BUILT_IN_SCENES = (".robray", ".json")
+"""Suffixes of the scenes that travel with tmkit."""
+
+_KINDS = {"scenes": BUILT_IN_SCENES, "scenes/robots": (".toml",), "domains": ()}
 
 
 def data_roots() -> tuple[Path, ...]:

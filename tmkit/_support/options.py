@@ -32,6 +32,11 @@ class OptionKind:
     choices: tuple[str, ...] = ()  # the names that are valid; in Python, a function is too
 
     @property
+    def is_plug_in(self) -> bool:
+        """Whether the value is a name that may select a plug-in, which a file may not."""
+        return self.type is str and not self.choices
+
+    @property
     def range(self) -> str:
         """The valid values in words."""
         if self.choices:
@@ -50,7 +55,7 @@ class OptionKind:
                 reason = f"{name} must be {self.range}, not {repr(value)[:60]}{hint}"
                 raise ConfigurationError(reason, option=name, value=value)
             return value
-        if self.type is str:
+        if self.is_plug_in:
             return value
         try:
             if isinstance(value, bool) != (self.type is bool):

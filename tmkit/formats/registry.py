@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tmkit._support.data import resolve_name
+from tmkit._support.data import BUILT_IN_SCENES, resolve_name
 from tmkit._support.limits import ReadingLimits
-from tmkit.errors import UnknownNameError
+from tmkit.errors import MissingFileError, UnknownNameError
 from tmkit.formats.format import Format
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
 from tmkit.plug_ins import Installed, PlugInGroup
@@ -78,7 +78,14 @@ def located(
 ) -> tuple[list[Path], PackageResolver]:
     """Return the files that the user named, and a resolver that may read what lies around them."""
     trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
-    suffixes = built_in_suffixes()
-    paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=suffixes) for file in files]
+    paths = [trusted.find_scene(file) or _scene_file(file) for file in files]
     allowed = (*project_folders(paths), *trusted.allowed)
     return paths, replace(trusted, allowed=allowed, limits=limits or ReadingLimits())
+
+
+def _scene_file(name: str | os.PathLike[str]) -> Path:
+    """Return the existing path of a scene's name."""
+    try:
+        return resolve_name(name, "scenes", suffixes=BUILT_IN_SCENES)
+    except MissingFileError:  # only the error needs the suffixes of all formats
+        return resolve_name(name, "scenes", suffixes=built_in_suffixes())

@@ -80,7 +80,8 @@ def load_manipulator(name: str | Path) -> Manipulator:
         hint = "use tmkit.robots.manipulator_from_srdf(file, scene)"
         raise RobotError.at(name, f"an SRDF file describes an arm only together with a scene: {hint}")
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
-    if FORMATS.find_built_in(path.suffix.lower().removeprefix(".")) is not None:
+    suffix = path.suffix.lower()
+    if suffix != ".toml" and FORMATS.find_built_in(suffix.removeprefix(".")) is not None:
         suggestion = f"write a description of its arm: tmkit new robot {path}"
         raise RobotError.at(path, f"is a scene, where a robot description in TOML is expected; {suggestion}")
     document, _ = read_toml(path, "a robot description", error=RobotError)

@@ -168,10 +168,13 @@ class _Reader:
         node = self.optional("options")
         if node is None:
             return PlanningOptions()
-        kinds = option_kinds(PlanningOptions)
+        kinds = {name: kind for name, kind in option_kinds(PlanningOptions).items() if not kind.is_plug_in}
         for entry in fields(PlanningOptions):
             if entry.name not in kinds and entry.name in node.table():
-                raise node.get(entry.name).error("is an object, which only Python can give: tmkit.PlanningOptions")
+                flag = f", or --{entry.name.replace('_', '-')} by name" if "kind" in entry.metadata else ""
+                raise node.get(entry.name).error(
+                    f"is an object, which only Python can give: tmkit.PlanningOptions{flag}"
+                )
         _only(node, tuple(kinds))
         values: dict[str, Any] = {
             name: None if value == kinds[name].unlimited else value for name, value in node.table().items()
