@@ -31,6 +31,8 @@ from tmkit.errors import MissingExtraError, PlugInError, TmkitError, UnknownName
 if TYPE_CHECKING:
     from importlib import metadata
 
+__all__ = ["PlugIn"]  # the others are for the groups themselves
+
 Product = TypeVar("Product")
 
 

@@ -137,7 +137,7 @@ def test_a_pipe_hands_the_output_on(tmp_path: Path) -> None:
 def test_the_standard_output_by_its_path(descriptor: str, through: str, tmp_path: Path) -> None:
     """The standard output gets the text between what is printed before and after, whatever it leads to."""
     program = (
-        "import sys; from pathlib import Path; from tmkit._support import write_text; print('one');"
+        "import sys; from pathlib import Path; from tmkit._support.output import write_text; print('one');"
         f"write_text(Path({descriptor!r}), 'two\\n'); print('three')"
     )
     path = tmp_path / "out"

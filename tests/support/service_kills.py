@@ -33,7 +33,8 @@ from tmkit.world import connect
 
 SERVER = """
 import sys, time
-from tmkit.world import ServiceLimits, WorldServer, ZenohTransport
+from tmkit.world import ServiceLimits, WorldServer
+from tmkit.world.service.zenoh.transport import ZenohTransport
 limits = ServiceLimits(log_bytes=int(sys.argv[3]))
 with WorldServer(ZenohTransport(sys.argv[1], listen=True), log=sys.argv[2], limits=limits) as server:
     print(server.version, flush=True)

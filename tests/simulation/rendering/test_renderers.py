@@ -141,7 +141,8 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_vulkan_driver_the_process_goes_on() -> None:
     """Filament would abort without a driver; it is not tried, and a picture is made all the same."""
     code = (
-        "import tmkit as tk; from tmkit.simulation import Camera, chosen_renderer, render\n"
+        "import tmkit as tk; from tmkit.simulation import Camera, render\n"
+        "from tmkit.simulation.rendering.studio import chosen_renderer\n"
         "print(chosen_renderer(), render(tk.SceneGraph(), Camera((1,0,1), (0,0,0), width=8, height=8)).shape)"
     )
     done = run_process(
