@@ -125,12 +125,18 @@ def test_names_that_are_taken_are_not_given_again(group: str, site: Path) -> Non
     assert all(not entry.distribution for entry in found)
 
 
-def test_a_format_may_not_claim_a_built_in_suffix_beside_its_own(site: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "suffixes", "claimed"),
+    [("x", (".toy", ".urdf"), "urdf"), ("urdf", (".toy",), "urdf"), ("glTF", (".toy",), "glTF")],
+)
+def test_a_format_may_not_claim_a_built_in_suffix_or_name(
+    name: str, suffixes: tuple[str, ...], claimed: str, site: Path
+) -> None:
     """URDF files go on being read as they are; the suffix of its own is refused, too."""
-    text = f"{FORMAT}VALUE = Format('x', ('.toy', '.urdf'), lambda path, reading: SceneGraph())\n"
+    text = f"{FORMAT}VALUE = Format('{name}', {suffixes}, lambda path, reading: SceneGraph())\n"
     install(site, "formats", "greedy", text)
     assert FORMATS.find("urdf").value is FORMATS.find_built_in("urdf")
-    with pytest.raises(PlugInError, match=r"'bad-toys' .* claims 'urdf', the name of a built-in scene format"):
+    with pytest.raises(PlugInError, match=f"'bad-toys' .* claims '{claimed}', the name of a built-in scene format"):
         FORMATS.find("toy")
 
 

@@ -74,6 +74,11 @@ class Registration(Protocol):
     """A registration value: :class:`PlugIn`, or ``Format`` of :mod:`tmkit.formats.format`."""
 
     @property
+    def name(self) -> str:
+        """The name, for lists and messages."""
+        ...
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The names under which it is found."""
         ...
@@ -232,9 +237,10 @@ class PlugInGroup(Generic[Value]):
         if point.name not in value.keys:
             reason = f"({point.value}) registers {_listed(value.keys)}; its entry point must have this name"
             raise PlugInError.of(point.name, distribution, reason)
-        built_in = [key for key in value.keys if self.find_built_in(key) is not None]
-        if built_in:
-            reason = f"({point.value}) claims {_listed(built_in)}, the name of a built-in {self.noun}"
+        taken = {name.lower() for entry in self.built_in() for name in (entry.name, *entry.keys)}
+        claimed = [name for name in dict.fromkeys((value.name, *value.keys)) if name.lower() in taken]
+        if claimed:
+            reason = f"({point.value}) claims {_listed(claimed)}, the name of a built-in {self.noun}"
             raise PlugInError.of(point.name, distribution, reason)
         return Installed(value, distribution)
 

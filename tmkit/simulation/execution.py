@@ -100,6 +100,7 @@ def simulate(
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     if grasp not in _GRASPS:
         raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
+    check_argument(engine, str, "engine", function="simulate", hint=f"give a name, as '{PYBULLET.name}'")
     try:
         ENGINES.find(engine)
     except UnknownNameError as error:
