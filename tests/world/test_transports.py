@@ -526,7 +526,8 @@ def test_files_that_are_no_log_are_refused(tmp_path: Path) -> None:
 
 JOB = """
 import sys, os
-from tmkit.world import InProcessTransport, RecordingTransport
+from tmkit.world import InProcessTransport
+from tmkit.world.service.recording import RecordingTransport
 inner = InProcessTransport()
 transport = RecordingTransport(inner, sys.argv[1])
 transport.serve(lambda message, reply: (transport.keep(message), reply(b"")))
@@ -540,7 +541,8 @@ for number in range(first, 100_000):
 EACH_CALL = """
 import os, sys
 from pathlib import Path
-from tmkit.world import InProcessTransport, RecordingTransport
+from tmkit.world import InProcessTransport
+from tmkit.world.service.recording import RecordingTransport
 
 CALLS = ("open", "write", "fdatasync", "fsync", "fchmod", "rename", "unlink", "close")
 
