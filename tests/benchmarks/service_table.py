@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tmkit.world.service.zenoh.transport import ZenohTransport
 
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
 from tmkit.world import Client, InProcessTransport, ServiceLimits, WorldServer, connect
 from tmkit.world.service import messages as m
 from tmkit.world.service.recording import RecordingTransport
+from tmkit.world.service.zenoh.transport import ZenohTransport
 
 BATCH, CLIENTS, FRAMES = 32, 4, 1000
 COVARIANCE = 1e-6 * np.eye(6)
