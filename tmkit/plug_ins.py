@@ -21,7 +21,7 @@ affects no other, and its error names the distribution.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -262,13 +262,13 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
 
     methods: tuple[str, ...] = ()
 
-    def make(self, name: str, *arguments: Any, **keywords: Any) -> Product:
+    def make(self, name: str, *arguments: Any, keywords: Mapping[str, object] | None = None) -> Product:
         """Return a new object of a name.
 
         Args:
             name: the name, after a colon followed by the argument if the registration takes one.
             *arguments: arguments of the registration's ``make``, before that of the name.
-            **keywords: keywords of it.
+            keywords: keywords of it.
 
         Raises:
             UnknownNameError: if there is no such name.
@@ -280,7 +280,7 @@ class MakerGroup(PlugInGroup[PlugIn[Product]]):
         if colon and not plug_in.value.argument:
             raise UnknownNameError.of(self.noun, name, self.built_in_keys())
         try:
-            made = plug_in.value.make(*arguments, *([argument] if colon else []), **keywords)
+            made = plug_in.value.make(*arguments, *([argument] if colon else []), **(keywords or {}))
         except (TmkitError, MemoryError):
             raise
         except Exception as error:

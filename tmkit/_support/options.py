@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias
 
 from tmkit._support.source_location import did_you_mean
-from tmkit.errors import ArgumentError, ConfigurationError
+from tmkit.errors import ArgumentError, ConfigurationError, UnknownNameError
 
 OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 
@@ -22,7 +22,7 @@ OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 class OptionKind:
     """The values that an option takes."""
 
-    type: OptionType  # int, float, bool, or str for one of choices or for a name that the class itself checks
+    type: OptionType  # int, float, bool, or str for one of choices or a name that is found
     help: str  # one sentence for the command line and the documentation
     unit: str = ""  # unit of the number, in the plural; empty for counts
     least: float = 0  # smallest number; of a float, numbers must be above it unless includes_least
@@ -30,11 +30,8 @@ class OptionKind:
     below: float = math.inf  # number that the value must be below
     unlimited: str = ""  # word for None in a file and on the command line; empty if None stands for the default only
     choices: tuple[str, ...] = ()  # the names that are valid; in Python, a function is too
-
-    @property
-    def is_plug_in(self) -> bool:
-        """Whether the value is a name that may select a plug-in, which a file may not."""
-        return self.type is str and not self.choices
+    # returns the object of a name, which may be that of a plug-in; None if the option takes no names of objects
+    find: Callable[[str], Any] | None = None
 
     @property
     def range(self) -> str:
@@ -55,8 +52,11 @@ class OptionKind:
                 reason = f"{name} must be {self.range}, not {repr(value)[:60]}{hint}"
                 raise ConfigurationError(reason, option=name, value=value)
             return value
-        if self.is_plug_in:
-            return value
+        if self.find is not None:
+            try:
+                return self.find(value) if isinstance(value, str) else value
+            except UnknownNameError as error:
+                raise ConfigurationError(str(error), option=name, value=value) from error
         try:
             if isinstance(value, bool) != (self.type is bool):
                 raise TypeError

@@ -3,7 +3,6 @@
 from tmkit._support.source_location import ImportNote as ImportNote, SourceLocation as SourceLocation
 from tmkit.formats.conversion import convert_scene as convert_scene
 from tmkit.formats.convex_pieces import in_pieces as in_pieces
-from tmkit.formats.format import Format as Format
 from tmkit.formats.goal_scene import load_goal_scene as load_goal_scene
 from tmkit.formats.json.scene import (
     scene_dump as scene_dump,

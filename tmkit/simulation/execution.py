@@ -128,10 +128,7 @@ def simulate(
             engine,
             plan.scene if world is None else world,
             plan.q,
-            robot=plan.robots,
-            passive=_operated_joints(plan),
-            gui=gui,
-            settings=settings,
+            keywords={"robot": plan.robots, "passive": _operated_joints(plan), "gui": gui, "settings": settings},
         ) as simulation,
     ):
         view = camera

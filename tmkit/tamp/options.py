@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from tmkit._support.options import CheckedOptions, option
-from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.errors import ConfigurationError
 from tmkit.tamp.search_settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -37,6 +37,18 @@ _SEARCH = SearchSettings()
 
 _SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
 _EXPLAINING = 0.05  # and without
+
+
+def _find_task_planner(name: str) -> TaskPlanner[Any]:
+    from tmkit.task_planning.registry import find_task_planner
+
+    return find_task_planner(name)
+
+
+def _find_motion_planner(name: str) -> MotionPlanner:
+    from tmkit.motion.registry import MOTION_PLANNERS
+
+    return MOTION_PLANNERS.make(name)
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,19 +129,19 @@ class PlanningOptions(CheckedOptions):
     path_iterations: int = option(2000, "Iterations of one path search in the first iteration.", least=1)
     arms_at_once: bool = option(False, "Let independent steps of different arms overlap in time.", type=bool)
     task_planner: TaskPlanner[Any] | str | None = option(  # noqa: RUF009  # as the others, a field
-        None, "What finds sequences of actions, by name; see 'tmkit list planners'.", type=str
+        None, "What finds sequences of actions, by name; see 'tmkit list planners'.", type=str, find=_find_task_planner
     )
     motion_planner: MotionPlanner | str | None = option(  # noqa: RUF009  # as the others, a field
-        None, "What finds paths between configurations, by name; see 'tmkit list planners'.", type=str
+        None,
+        "What finds paths between configurations, by name; see 'tmkit list planners'.",
+        type=str,
+        find=_find_motion_planner,
     )
     samplers: Samplers | None = None
     search: SearchSettings = _SEARCH
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("task_planner", "motion_planner"):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, _planner_of(name, getattr(self, name)))
         for name, methods in _METHODS.items():
             value = getattr(self, name)
             if value is not None and (
@@ -160,17 +172,6 @@ class PlanningOptions(CheckedOptions):
         """Yield the options of each seed, alone and without further processes."""
         for number in range(self.workers if self.seeds is None else self.seeds):
             yield replace(self, seed=self.seed + number, seeds=None, workers=1)
-
-
-def _planner_of(option: str, name: str) -> TaskPlanner[Any] | MotionPlanner:
-    """Return the planner of a name."""
-    from tmkit.motion.registry import MOTION_PLANNERS
-    from tmkit.task_planning.registry import find_task_planner
-
-    try:
-        return find_task_planner(name) if option == "task_planner" else MOTION_PLANNERS.make(name)
-    except UnknownNameError as error:
-        raise ConfigurationError(str(error), option=option, value=name) from error
 
 
 class PlanningKeywords(TypedDict, total=False):

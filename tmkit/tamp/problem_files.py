@@ -168,7 +168,7 @@ class _Reader:
         node = self.optional("options")
         if node is None:
             return PlanningOptions()
-        kinds = {name: kind for name, kind in option_kinds(PlanningOptions).items() if not kind.is_plug_in}
+        kinds = {name: kind for name, kind in option_kinds(PlanningOptions).items() if kind.find is None}
         for entry in fields(PlanningOptions):
             if entry.name not in kinds and entry.name in node.table():
                 flag = f", or --{entry.name.replace('_', '-')} by name" if "kind" in entry.metadata else ""

@@ -37,4 +37,4 @@ def load_transport(
         PlugInError: if the plug-in cannot be loaded or fails.
         MissingExtraError: if it needs an extra.
     """
-    return TRANSPORTS.make(name, address, listen=listen, world=world, settings=settings)
+    return TRANSPORTS.make(name, address, keywords={"listen": listen, "world": world, "settings": settings})
