@@ -88,14 +88,14 @@ CALLS = [
     (
         "ompl",
         "planners",
-        "from tmkit.motion.ompl_planner import OmplPlanner\n"
+        "from tmkit.motion.ompl.planner import OmplPlanner\n"
         + _PLAN.replace("robot=", "motion_planner=OmplPlanner(), robot="),
     ),
     ("unified_planning", "planners", "tk.pddl.problem_to_unified(None)"),
     (
         "zenoh",
         "world",
-        "from tmkit.world.service.zenoh_transport import ZenohTransport as T\nT('tcp/127.0.0.1:1', listen=False)",
+        "from tmkit.world.service.zenoh.transport import ZenohTransport as T\nT('tcp/127.0.0.1:1', listen=False)",
     ),
     ("rosbags", "world", "from tmkit.world.bags import BagRecorder\nBagRecorder('b')"),
     ("rosbags", "world", "from tmkit.world.bags import read_bag_info\nread_bag_info('bag')"),

@@ -321,12 +321,12 @@ def test_lists_warn_of_faulty_plug_ins(kind: str, site: Path, tmp_path: Path) ->
 def test_lists_have_what_an_extra_would_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its module, an entry has the command that installs it."""
     for kind, module, extra in (
-        ("formats", "pxr", "usd"),
-        ("formats", "xacrodoc", "xacro"),
-        ("planners", "z3", "smt"),
-        ("planners", "ompl", "ompl"),
-        ("planners", "unified_planning", "up"),
-        ("engines", "mujoco", "mujoco"),
+        ("formats", "pxr", "formats"),
+        ("formats", "xacrodoc", "formats"),
+        ("planners", "z3", "planners"),
+        ("planners", "ompl", "planners"),
+        ("planners", "unified_planning", "planners"),
+        ("engines", "mujoco", "engines"),
         ("transports", "zenoh", "world"),
     ):
         monkeypatch.setitem(sys.modules, module, None)

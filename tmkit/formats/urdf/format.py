@@ -78,7 +78,7 @@ XACRO = Format(
     (".xacro",),
     _read_xacro,
     description="URDF with macros; read with --allow-xacro only, since that runs code.",
-    extra="xacro",
+    extra="formats",
     module="xacrodoc",
 )
 """The format xacro, whose files need a permission."""

@@ -33,7 +33,7 @@ USD = Format(
     written=(".usda", ".usd"),
     comparison="rounded",
     description="Stages with rigid bodies and joints of UsdPhysics; written as text.",
-    extra="usd",
+    extra="formats",
     module="pxr",
 )
 """The format USD."""

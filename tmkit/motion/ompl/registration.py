@@ -21,7 +21,7 @@ OMPL: PlugIn[MotionPlanner] = PlugIn(
     _make,
     "A sampling-based planner of OMPL, RRTConnect by default.",
     argument="PLANNER",
-    extra="ompl",
+    extra="planners",
     module="ompl",
 )
 """OMPL's planners."""

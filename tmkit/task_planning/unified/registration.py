@@ -25,7 +25,7 @@ UNIFIED: PlugIn[TaskPlanner[Any]] = PlugIn(
     _make,
     "An engine of unified-planning, such as aries or tamer, for numbers and time.",
     argument="ENGINE",
-    extra="up",
+    extra="planners",
     module="unified_planning",
 )
 """The engines of unified-planning."""

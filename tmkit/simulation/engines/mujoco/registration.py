@@ -17,6 +17,6 @@ def _open(*arguments: Any, **keywords: Any) -> Simulation:
 
 
 MUJOCO: PlugIn[Simulation] = PlugIn(
-    "mujoco", _open, "MuJoCo's soft contacts; without a window.", extra="mujoco", module="mujoco"
+    "mujoco", _open, "MuJoCo's soft contacts; without a window.", extra="engines", module="mujoco"
 )
 """The physics engine MuJoCo."""
