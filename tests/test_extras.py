@@ -91,7 +91,7 @@ CALLS = [
         "from tmkit.motion.ompl.planner import OmplPlanner\n"
         + _PLAN.replace("robot=", "motion_planner=OmplPlanner(), robot="),
     ),
-    ("unified_planning", "planners", "tk.pddl.problem_to_unified(None)"),
+    ("unified_planning", "planners", "tk.task_planning.problem_to_unified(None)"),
     (
         "zenoh",
         "world",
