@@ -39,7 +39,7 @@ PDDL = """
 SEMANTICS = """
 import numpy as np
 from tmkit.robots import movable_frames
-from tmkit.manipulation import Change, MoveTo, Pick, grasps_of
+from tmkit.manipulation import ApplyEffects, MoveTo, Pick, grasps_of
 from tmkit.plans import ClassEffect
 from tmkit.pddl import Fact, State
 from tmkit.tamp import DomainSemantics
@@ -60,7 +60,7 @@ class Semantics(DomainSemantics):
 
     def candidates(self, action, context):
         if action.name == "wash":
-            yield Change((ClassEffect(action.arguments[0], added=("clean",)),), "with water")
+            yield ApplyEffects((ClassEffect(action.arguments[0], added=("clean",)),), "with water")
         elif action.name == "go-home":
             yield MoveTo(self.manipulator.ready, "home")
         else:
