@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Cylinder
-from tmkit.motion import inverse_kinematics_solutions
+from tmkit.motion import IkSettings, inverse_kinematics_solutions
 
 
 def laid(scene: tk.SceneGraph) -> tk.SceneGraph:
@@ -53,7 +53,7 @@ def main() -> None:
         """Return a configuration in which the hand points down at the height of the handle."""
         target = tk.Pose.from_rpy([x, y, 0.26], [math.pi, 0.0, turn])
         found = inverse_kinematics_solutions(
-            scene, arm.tool, target_pose=target, joints=arm.joints, q=q, count=1, seed=0
+            scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(max_solutions=1, seed=0)
         )
         configuration: NDArray[np.float64] = found.configurations[0]
         return configuration

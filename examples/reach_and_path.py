@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import tmkit as tk
-from tmkit.motion import CollisionWorld, inverse_kinematics_solutions, search_path, time_path
+from tmkit.motion import CollisionWorld, IkSettings, PathSettings, inverse_kinematics_solutions, search_path, time_path
 from tmkit.robots import movable_frames
 
 
@@ -25,10 +25,10 @@ def main() -> None:
     world = CollisionWorld(scene, movable=movable_frames(scene), margin=0.001, pair_margins=margins)
     target = tk.Pose([0.4, -0.3, 0.15], quat_xyzw=[1, 0, 0, 0])  # the tool's z axis points down
     reached = inverse_kinematics_solutions(
-        scene, arm.tool, target_pose=target, joints=arm.joints, q=start, count=4, world=world, seed=0
+        world, arm.tool, target_pose=target, joints=arm.joints, q=start, settings=IkSettings(max_solutions=4, seed=0)
     )
     print(reached)
-    found = search_path(world, arm.joints, start=start, goals=reached.configurations, seed=0)
+    found = search_path(world, arm.joints, start=start, goals=reached.configurations, settings=PathSettings(seed=0))
     print(found)
 
     columns = arm.joint_indices(scene)

@@ -4516,6 +4516,177 @@ class CollisionWorld:
 
     def __repr__(self) -> str: ...
 
+class IkSettings:
+    """
+    Effort and tolerances of inverse kinematics. Immutable.
+
+    Args:
+        seed: seed of the random configurations; the same seed gives the same result.
+        restarts: random configurations to try after ``q``; if omitted 25 for one solution and 100 for several.
+        max_iterations: steps of one try.
+        position_tolerance: largest position error of a solution [m].
+        rotation_tolerance: largest rotation error of a solution [rad]; infinite leaves the orientation free.
+        max_solutions: number of solutions after which ``inverse_kinematics_solutions`` ends.
+        separation: several solutions differ by more than this in some joint [rad or m].
+
+    Raises:
+        ConfigurationError: if a tolerance or the separation is not positive, or a number is too small.
+    """
+
+    def __init__(self, *, seed: int = 0, restarts: int | None = None, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05, max_solutions: int = 8, separation: float = 0.1) -> None: ...
+
+    @property
+    def seed(self) -> int:
+        """Seed of the random configurations."""
+
+    @property
+    def restarts(self) -> int | None:
+        """Random configurations to try after ``q``, or None."""
+
+    @property
+    def max_iterations(self) -> int:
+        """Steps of one try."""
+
+    @property
+    def position_tolerance(self) -> float:
+        """Largest position error of a solution [m]."""
+
+    @property
+    def rotation_tolerance(self) -> float:
+        """
+        Largest rotation error of a solution [rad]; infinite if the orientation is free.
+        """
+
+    @property
+    def max_solutions(self) -> int:
+        """Number of solutions after which the search ends."""
+
+    @property
+    def separation(self) -> float:
+        """Smallest difference of two solutions in some joint [rad or m]."""
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __getstate__(self) -> tuple[object, ...]: ...
+
+    def __setstate__(self, state: object | None) -> None: ...
+
+class PathSettings:
+    """
+    Effort and resolution of a path search. Immutable.
+
+    Args:
+        seed: seed of the random configurations; the same seed gives the same path.
+        max_iterations: random configurations to draw before the search ends without a path.
+        step: longest edge of the trees, Euclidean over the moving joints [rad or m].
+        resolution: largest step of any joint between two samples of a motion that is not proved [rad or m].
+        shortcut_iterations: cuts of corners tried on the path; 0 leaves the path as found.
+        time_limit: time after which the search stops [s]; unlimited if omitted.
+        proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
+            of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
+
+    Raises:
+        ConfigurationError: if the step or the resolution is not positive, or another number is negative.
+    """
+
+    def __init__(self, *, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True) -> None: ...
+
+    @property
+    def seed(self) -> int:
+        """Seed of the random configurations."""
+
+    @property
+    def max_iterations(self) -> int:
+        """Random configurations to draw at most."""
+
+    @property
+    def step(self) -> float:
+        """
+        Longest edge of the trees, Euclidean over the moving joints [rad or m].
+        """
+
+    @property
+    def resolution(self) -> float:
+        """Largest step of any joint between two samples [rad or m]."""
+
+    @property
+    def shortcut_iterations(self) -> int:
+        """Cuts of corners tried on the path."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Time after which the search stops [s], or None."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether all motions of the path are proved."""
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __getstate__(self) -> tuple[object, ...]: ...
+
+    def __setstate__(self, state: object | None) -> None: ...
+
+class StraightLineSettings:
+    """
+    Steps and tolerances of a straight motion of the tip. Immutable.
+
+    Args:
+        position_step: distance between two solutions of inverse kinematics [m].
+        rotation_step: rotation between two solutions of inverse kinematics [rad].
+        max_joint_jump: largest change of any joint between two solutions [rad or m].
+        deviation: largest distance of the frame's origin from the line between two rows of the path [m].
+        resolution: largest step of any joint between two collision checks [rad or m].
+        position_only: whether only the origin of the frame follows the line and its orientation is free.
+
+    Raises:
+        ConfigurationError: if a number is not positive and finite.
+    """
+
+    def __init__(self, *, position_step: float = 0.005, rotation_step: float = 0.05, max_joint_jump: float = 0.3, deviation: float = 0.0005, resolution: float = 0.01, position_only: bool = False) -> None: ...
+
+    @property
+    def position_step(self) -> float:
+        """Distance between two solutions [m]."""
+
+    @property
+    def rotation_step(self) -> float:
+        """Rotation between two solutions [rad]."""
+
+    @property
+    def max_joint_jump(self) -> float:
+        """Largest change of any joint between two solutions [rad or m]."""
+
+    @property
+    def deviation(self) -> float:
+        """Largest distance from the line [m]."""
+
+    @property
+    def resolution(self) -> float:
+        """Largest step of any joint between two collision checks [rad or m]."""
+
+    @property
+    def position_only(self) -> bool:
+        """Whether the orientation is free."""
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __getstate__(self) -> tuple[object, ...]: ...
+
+    def __setstate__(self, state: object | None) -> None: ...
+
 class InverseKinematicsStatus(enum.Enum):
     """How a search for joint values ended."""
 
@@ -4616,7 +4787,7 @@ class InverseKinematicsSolutions:
 
     def __repr__(self) -> str: ...
 
-def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 25, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsResult:
+def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, settings: IkSettings = ...) -> InverseKinematicsResult:
     """
     Find joint values that put a frame at a pose.
 
@@ -4632,50 +4803,37 @@ def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, join
         q: (n_joints,) values of all joints, and the first start.
         relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
             move it too.
-        position_only: place the origin of the frame and leave its orientation free.
-        seed: of the random configurations; the same seed gives the same result.
-        restarts: random configurations to try after ``q``.
-        max_iterations: steps of one try.
-        position_tolerance: metres.
-        rotation_tolerance: radians.
+        settings: effort and tolerances; the defaults of :class:`IkSettings` if omitted.
 
     Raises:
-        UnknownNameError: a frame or joint that is not in the scene.
-        DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.
+        UnknownNameError: if a frame or joint is not in the scene.
+        DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
+        ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics another.
     """
 
-def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:
+def inverse_kinematics_solutions(scene: SceneGraph | CollisionWorld, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, settings: IkSettings = ...) -> InverseKinematicsSolutions:
     """
     Find several different joint values that put a frame at a pose.
 
-    Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. Where the
-    solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When the
-    first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
+    Tries ``q`` and then random configurations until ``settings.max_solutions`` solutions are found or the restarts are used
+    up. Where the solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When
+    the first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
     would, and the search ends.
 
     Args:
-        scene: the version of the scene.
+        scene: the version of the scene, or a collision world of it: then the solutions are free of collisions.
         frame: the frame to place, such as the tool frame of an arm.
         target_pose: relative_to_from_frame.
         joints: names of the joints that may move.
         q: (n_joints,) values of all joints, and the first start.
-        count: how many solutions to find.
-        world: keep only configurations that are free in this world; all if omitted.
-        separation: two solutions differ by more than this in some joint, radians or metres.
         relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
             move it too.
-        position_only: place the origin of the frame and leave its orientation free.
-        seed: of the random configurations; the same seed gives the same result.
-        restarts: random configurations to try after ``q``.
-        max_iterations: steps of one try.
-        position_tolerance: metres.
-        rotation_tolerance: radians.
+        settings: effort and tolerances; the defaults of :class:`IkSettings` if omitted.
 
     Raises:
-        UnknownNameError: a frame or joint that is not in the scene.
-        DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.
+        UnknownNameError: if a frame or joint is not in the scene.
+        DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
+        ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics another.
     """
 
 class PathStatus(enum.Enum):
@@ -4912,7 +5070,7 @@ class RecheckResult:
 
     def __repr__(self) -> str: ...
 
-def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True, constraints: Sequence[object] = (), known: Sequence[numpy.typing.ArrayLike] = []) -> PathResult:
+def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, constraints: Sequence[object] = (), known: Sequence[numpy.typing.ArrayLike] = (), settings: PathSettings = ...) -> PathResult:
     """
     Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
@@ -4920,31 +5078,24 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
     arguments alone: iterations decide, the clock only stops.
 
     Args:
-        world: what must not collide, with its margins.
+        world: collision world, with its margins.
         joints: names of the joints that may move; all others stay as in ``start``.
         start: (n_joints,) full configuration.
         goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
-        seed: of the random numbers.
-        max_iterations: random configurations to draw before giving up.
-        step: longest edge of the trees, Euclidean over the moving joints.
-        resolution: largest step of any joint between two samples, radians or metres: of motions that are not proved.
-        shortcut_iterations: cuts of corners tried on the path; 0 leaves it as found.
-        time_limit: seconds after which the search stops; None for no limit.
-        proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
-            of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
         constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
             dense as straight motions between them need to keep the constraints.
         known: paths (k, n_joints) that are tried, in order, before any tree grows: joined to the start, and to the goal
             nearest to their end, by straight motions. One that is free is returned with 0 iterations; it is shortened where
             it was joined.
+        settings: effort and resolution; the defaults of :class:`PathSettings` if omitted.
 
     Raises:
-        UnknownNameError: a joint or frame that is not in the scene.
-        ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
+        UnknownNameError: if a joint or frame is not in the scene.
+        ConfigurationError: if a configuration has the wrong length, a joint mimics another, or there are too many
             constraints.
     """
 
-def straight_line(scene: SceneGraph, frame: str, *, start: numpy.typing.ArrayLike, target_pose: Pose, joints: Sequence[str], world: CollisionWorld | None = None, relative_to: str | None = None, position_step: float = 0.005, rotation_step: float = 0.05, max_joint_jump: float = 0.3, deviation: float = 0.0005, resolution: float = 0.01, position_only: bool = False) -> StraightLineResult:
+def straight_line(scene: SceneGraph | CollisionWorld, frame: str, *, start: numpy.typing.ArrayLike, target_pose: Pose, joints: Sequence[str], relative_to: str | None = None, settings: StraightLineSettings = ...) -> StraightLineResult:
     """
     Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
@@ -4952,24 +5103,18 @@ def straight_line(scene: SceneGraph, frame: str, *, start: numpy.typing.ArrayLik
     posture on the path.
 
     Args:
-        scene: the version of the scene.
+        scene: the version of the scene, or a collision world of it: then the motion is free of collisions.
         frame: the frame to move, such as the tool frame of an arm.
         start: (n_joints,) full configuration where the motion begins.
         target_pose: relative_to_from_frame at the end.
         joints: names of the joints that may move.
-        world: what must not collide; None for no collision check.
         relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted.
-        position_step: metres between two solutions.
-        rotation_step: radians between two solutions.
-        max_joint_jump: largest change of any joint between two solutions, radians or metres.
-        deviation: metres that the frame's origin may leave the line between two rows of the path.
-        resolution: of the collision check, radians or metres of any joint.
-        position_only: keep the origin of the frame on the line and leave its orientation open.
+        settings: steps and tolerances; the defaults of :class:`StraightLineSettings` if omitted.
 
     Raises:
-        UnknownNameError: a joint or frame that is not in the scene.
-        DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-        ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.
+        UnknownNameError: if a joint or frame is not in the scene.
+        DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
+        ConfigurationError: if the start has the wrong length or is outside the limits.
     """
 
 def recheck_path(world: CollisionWorld, path: numpy.typing.ArrayLike, *, resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001) -> RecheckResult:

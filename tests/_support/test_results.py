@@ -25,6 +25,7 @@ from tmkit.graph import add_observation
 from tmkit.manipulation.swept_volume import SweptVolume
 from tmkit.motion import (
     CollisionWorld,
+    IkSettings,
     PathResult,
     PathStatus,
     inverse_kinematics,
@@ -82,7 +83,9 @@ RESULTS: list[Any] = [
     nees([(UNSURE, UNSURE.mean)]),
     PathResult(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
     inverse_kinematics(SLIDE, "b", target_pose=tk.Pose([0.5, 0, 0]), joints=["j"], q=[0.0]),
-    inverse_kinematics_solutions(SLIDE, "b", target_pose=tk.Pose([2, 0, 0]), joints=["j"], q=[0.0], count=2),
+    inverse_kinematics_solutions(
+        SLIDE, "b", target_pose=tk.Pose([2, 0, 0]), joints=["j"], q=[0.0], settings=IkSettings(max_solutions=2)
+    ),
     search_path(CollisionWorld(SLIDE), ["j"], start=[0.0], goals=[0.5]),
     straight_line(SLIDE, "b", start=[0.0], target_pose=tk.Pose([2.0, 0, 0]), joints=["j"]),
     recheck_path(CollisionWorld(SLIDE), [[0.0], [2.0]]),

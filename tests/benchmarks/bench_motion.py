@@ -19,7 +19,15 @@ from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_qu
 from support.pinocchio_oracle import PinocchioOracle
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionWorld, PathConstraint, PathStatus, inverse_kinematics, recheck_path, search_path
+from tmkit.motion import (
+    CollisionWorld,
+    PathConstraint,
+    PathSettings,
+    PathStatus,
+    inverse_kinematics,
+    recheck_path,
+    search_path,
+)
 
 NEVER = {("panda_link0", name): -math.inf for name in BOXES}
 
@@ -123,7 +131,13 @@ def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cut
     world, plain = query.world(0.001), query.world(0.0)
     results = benchmark(
         lambda: [
-            search_path(world, ARM, start=query.start, goals=query.goal, seed=seed, shortcut_iterations=cuts)
+            search_path(
+                world,
+                ARM,
+                start=query.start,
+                goals=query.goal,
+                settings=PathSettings(seed=seed, shortcut_iterations=cuts),
+            )
             for seed in range(20)
         ]
     )
@@ -141,7 +155,14 @@ def test_constrained_query(benchmark: BenchmarkFixture, degrees: float) -> None:
 
     def searches(*constraints: PathConstraint) -> list[PathStatus]:
         return [
-            search_path(world, ARM, start=query.start, goals=query.goal, seed=seed, constraints=constraints).status
+            search_path(
+                world,
+                ARM,
+                start=query.start,
+                goals=query.goal,
+                constraints=constraints,
+                settings=PathSettings(seed=seed),
+            ).status
             for seed in range(20)
         ]
 

@@ -26,7 +26,7 @@ from benchmarks.tables import deliver, least_times, markdown_table, table_parser
 from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_query, wall_query
 from support.pinocchio_oracle import PinocchioOracle
 
-from tmkit.motion import CollisionWorld, inverse_kinematics, recheck_path, search_path
+from tmkit.motion import CollisionWorld, IkSettings, PathSettings, inverse_kinematics, recheck_path, search_path
 
 STEP, RESOLUTION, MARGIN = 0.5, 0.01, 0.001
 CHECK_RESOLUTION = 0.003
@@ -129,9 +129,7 @@ def kinematics_rows(effort: Effort) -> list[str]:
             target_pose=target,
             joints=ARM,
             q=middle,
-            restarts=restarts,
-            position_tolerance=0.001,
-            rotation_tolerance=0.005,
+            settings=IkSettings(restarts=restarts, position_tolerance=0.001, rotation_tolerance=0.005),
         )
 
     rows = []
@@ -210,11 +208,9 @@ def query_rows(effort: Effort) -> list[str]:
                 ARM,
                 start=query.start,
                 goals=query.goal,
-                seed=seed,
-                step=STEP,
-                resolution=RESOLUTION,
-                shortcut_iterations=cuts,
-                proved=proved,
+                settings=PathSettings(
+                    seed=seed, step=STEP, resolution=RESOLUTION, shortcut_iterations=cuts, proved=proved
+                ),
             )
             return found.path if found.status.name == "SOLVED" else None
 

@@ -27,7 +27,15 @@ from support.motion_scenes import ARM, NEVER, TIP, cubby_query, wall_query
 
 import tmkit as tk
 from tmkit.graph import Sphere
-from tmkit.motion import CollisionWorld, PathStatus, Roadmap, inverse_kinematics_solutions, recheck_path, search_path
+from tmkit.motion import (
+    CollisionWorld,
+    IkSettings,
+    PathStatus,
+    Roadmap,
+    inverse_kinematics_solutions,
+    recheck_path,
+    search_path,
+)
 
 CHANGES = ("moved", "moved, other ends", "across")
 
@@ -88,14 +96,13 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
             block = scene.local_pose(f"b{rng.integers(4)}").translation
             place = block + rng.uniform([-0.12, -0.12, -0.05], [0.12, 0.12, 0.1])
             ends += inverse_kinematics_solutions(
-                scene,
+                CollisionWorld(scene),
                 arm.tool,
                 target_pose=tk.Pose(place, [1.0, 0.0, 0.0, 0.0]),
                 joints=arm.joints,
                 q=ready,
-                count=1,
-                world=CollisionWorld(scene),
                 relative_to="floor",
+                settings=IkSettings(max_solutions=1),
             ).configurations.tolist()
         start, goal = np.array(ends)
         if not CollisionWorld(scene).is_edge_free(start, goal):

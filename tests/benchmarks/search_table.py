@@ -166,7 +166,9 @@ def measure(name: str, problems: list[MotionProblem], peers: list[Any], rounds: 
         world = CollisionWorld(problem.scene)
 
         def ours(options: dict[str, Any], problem: MotionProblem = problem, world: CollisionWorld = world) -> Any:
-            return search_path(world, problem.arm.joints, start=problem.start, goals=problem.goals, **options)
+            return search_path(
+                world, problem.arm.joints, start=problem.start, goals=problem.goals, settings=PathSettings(**options)
+            )
 
         first = ours({"max_iterations": 0})
         if first.status.name.startswith(("START", "GOAL")):

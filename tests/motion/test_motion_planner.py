@@ -65,7 +65,9 @@ def test_a_query_answers_questions_about_collisions() -> None:
 def test_the_default_is_the_cores_search() -> None:
     """``RrtConnect`` gives the path that ``search_path`` gives, bit for bit."""
     asked = query(seed=3)
-    direct = search_path(asked.world, JOINTS, start=asked.start, goals=asked.goals, seed=3, max_iterations=2000)
+    direct = search_path(
+        asked.world, JOINTS, start=asked.start, goals=asked.goals, settings=PathSettings(seed=3, max_iterations=2000)
+    )
     found = search_verified(RrtConnect(), asked)
     assert found.status is PathStatus.SOLVED
     np.testing.assert_array_equal(found.path, direct.path)
@@ -146,7 +148,11 @@ def test_without_a_fine_check_the_core_searches_likewise() -> None:
     asked = replace(query(seed=3), check=None)
     found = RrtConnect().search(asked)
     same = search_path(
-        asked.world, asked.joints, start=asked.start, goals=asked.goals, seed=3, max_iterations=asked.max_iterations
+        asked.world,
+        asked.joints,
+        start=asked.start,
+        goals=asked.goals,
+        settings=PathSettings(seed=3, max_iterations=asked.max_iterations),
     )
     assert found.status is same.status is PathStatus.SOLVED
     assert found.path is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.motion_scenes import ARM, TIP, Query, cubby_query, wall_query
 
-from tmkit.motion import PathStatus, recheck_path, search_path
+from tmkit.motion import PathSettings, PathStatus, recheck_path, search_path
 
 
 @pytest.mark.parametrize("make_query", [wall_query, cubby_query])
@@ -19,7 +19,7 @@ def test_queries_are_answered_by_valid_paths(make_query: Callable[[], Query]) ->
     assert not world.is_edge_free(query.start, query.goal)
     for seed in range(5):
         paths = [
-            search_path(searched, ARM, start=query.start, goals=query.goal, seed=seed)
+            search_path(searched, ARM, start=query.start, goals=query.goal, settings=PathSettings(seed=seed))
             for searched in (world, world.moved_to(query.scene), query.world(0.0).moved_to(query.scene, margin=0.001))
         ]
         assert all(found.status is PathStatus.SOLVED for found in paths)

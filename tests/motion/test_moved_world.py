@@ -15,7 +15,7 @@ from support.effort import scaled_examples
 
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import Revolute, SceneGraph
-from tmkit.motion import CollisionWorld, PathStatus, search_path
+from tmkit.motion import CollisionWorld, PathSettings, PathStatus, search_path
 from tmkit.spatial import Pose
 
 margins = st.dictionaries(
@@ -102,7 +102,9 @@ def is_proved(world: CollisionWorld, path: np.ndarray) -> bool:
     """Return whether each motion of a path is proved free, in one of its directions."""
 
     def is_free(start: np.ndarray, goal: np.ndarray) -> bool:
-        found = search_path(world, world.scene.joint_names, start=start, goals=goal, max_iterations=0)
+        found = search_path(
+            world, world.scene.joint_names, start=start, goals=goal, settings=PathSettings(max_iterations=0)
+        )
         return found.status is PathStatus.SOLVED
 
     return all(is_free(a, b) or is_free(b, a) for a, b in pairwise(path))
@@ -125,7 +127,9 @@ def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None
     ends = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-1, 1, (2, 4))
     ends[:, 3] = 0.05
     for before, _ in worlds:
-        found = search_path(before, before.scene.joint_names, start=ends[0], goals=ends[1], max_iterations=200)
+        found = search_path(
+            before, before.scene.joint_names, start=ends[0], goals=ends[1], settings=PathSettings(max_iterations=200)
+        )
         for now, known in worlds:
             if found.status is PathStatus.SOLVED and now.is_still_free(found.path, proved_in=before):
                 kept = [name for name in options["movable"] if name in now.scene]

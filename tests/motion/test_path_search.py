@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import threading
+from typing import Any
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,7 +19,10 @@ from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, Prismatic, SceneGraph, Sphere
 from tmkit.motion import (
     CollisionWorld,
+    IkSettings,
     InverseKinematicsStatus,
+    PathResult,
+    PathSettings,
     PathStatus,
     inverse_kinematics_solutions,
     recheck_path,
@@ -60,7 +64,7 @@ def grasps(scene: SceneGraph, world: CollisionWorld, position: list[float], coun
     """Free configurations with the hand above a point, fingers down and open."""
     q = scene.configuration({"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04})
     found = inverse_kinematics_solutions(
-        scene, TIP, target_pose=Pose(position, DOWN), joints=ARM, q=q, count=count, world=world
+        world, TIP, target_pose=Pose(position, DOWN), joints=ARM, q=q, settings=IkSettings(max_solutions=count)
     )
     assert found.status is InverseKinematicsStatus.SOLVED
     return found.configurations
@@ -94,7 +98,7 @@ def test_a_path_is_free_and_passes_the_recheck(
 ) -> None:
     """A path begins at the start, ends at the goal it names, keeps limits and fixed joints, and passes the recheck."""
     goals = np.stack([goals[0] + 10.0, goals[0]])  # the first is outside the limits
-    result = search_path(world, ARM, start=start, goals=goals, seed=seed)
+    result = search_path(world, ARM, start=start, goals=goals, settings=PathSettings(seed=seed))
     assert result.status is PathStatus.SOLVED
     np.testing.assert_array_equal(result.path[0], start)
     assert result.goal_index == 1
@@ -127,7 +131,7 @@ def test_same_seed_same_path_from_many_threads(
     """The path is a function of the arguments, whatever runs beside it; seeds differ."""
 
     def search(seed: int) -> bytes:
-        return search_path(world, ARM, start=start, goals=goals[0], seed=seed).path.tobytes()
+        return search_path(world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed)).path.tobytes()
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(search, [3] * 8))) == 1
@@ -137,8 +141,10 @@ def test_same_seed_same_path_from_many_threads(
 def test_shortcuts_shorten(world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]) -> None:
     """Cuts never make a path longer."""
     for seed in range(5):
-        raw = search_path(world, ARM, start=start, goals=goals[0], seed=seed, shortcut_iterations=0)
-        short = search_path(world, ARM, start=start, goals=goals[0], seed=seed)
+        raw = search_path(
+            world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed, shortcut_iterations=0)
+        )
+        short = search_path(world, ARM, start=start, goals=goals[0], settings=PathSettings(seed=seed))
         assert short.length <= raw.length + 1e-12
 
 
@@ -158,8 +164,9 @@ def test_each_failure_names_its_cause() -> None:
     """Ends in collision name the pair, ends out of limits the joint, a search that gave up what was in its way."""
     world = room()
 
-    def search(start: list[float], goals: object, **options: object) -> object:
-        return search_path(world, ["x", "ball"], start=start, goals=goals, **options)
+    def search(start: list[float], goals: object, **options: Any) -> PathResult:
+        settings = PathSettings(**options)
+        return search_path(world, ["x", "ball"], start=start, goals=goals, settings=settings)
 
     blocked = search([0, 0], [[0.5, 0]])
     assert (blocked.status, blocked.pair) == (PathStatus.START_IN_COLLISION, ("ball", "wall"))
@@ -190,9 +197,11 @@ def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
     plate = Box([thickness, 1.4, 0.5])
     world = CollisionWorld(scene.add_frame("plate", "world", pose=Pose([1 / 6, 0, 0]), shapes=[plate]))
     start, goal = [-0.5, 0.0], [0.5, 0.0]
-    through = search_path(world, ["x", "ball"], start=start, goals=goal, resolution=0.1, proved=False)
+    through = search_path(
+        world, ["x", "ball"], start=start, goals=goal, settings=PathSettings(resolution=0.1, proved=False)
+    )
     np.testing.assert_array_equal(through.path, [[-0.5, 0], [0.5, 0]])
-    around = search_path(world, ["x", "ball"], start=start, goals=goal, resolution=0.1)
+    around = search_path(world, ["x", "ball"], start=start, goals=goal, settings=PathSettings(resolution=0.1))
     assert around.status is PathStatus.SOLVED
     assert ("ball", "plate") in {pair[:2] for pair in around.blocking_pairs}
     assert recheck_path(world, around.path, resolution=1e-4).is_ok
@@ -235,7 +244,7 @@ def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorl
     """The tip ends at the target and never leaves the line by more than the deviation, also between rows."""
     above = scene.pose(TIP, relative_to="world", q=start)
     target = Pose(above.translation + np.array([0.02, -0.05, 0.2]), above.quat_xyzw)
-    line = straight_line(scene, TIP, start=start, target_pose=target, joints=ARM, world=world)
+    line = straight_line(world, TIP, start=start, target_pose=target, joints=ARM)
     assert line.status is StraightLineStatus.SOLVED
     assert line.fraction == 1.0
     assert line.pair is None
@@ -268,9 +277,7 @@ def test_straight_line_failures_name_their_cause(
 ) -> None:
     """Collision names the pair, limit and jump the joint, and the path holds how far it came."""
     here = scene.pose(TIP, relative_to="world", q=start)
-    through_wall = straight_line(
-        scene, TIP, start=start, target_pose=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM, world=world
-    )
+    through_wall = straight_line(world, TIP, start=start, target_pose=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM)
     assert through_wall.status is StraightLineStatus.COLLISION
     assert through_wall.pair is not None
     assert "wall" in through_wall.pair
@@ -286,7 +293,12 @@ def test_straight_line_failures_name_their_cause(
     assert (limit.status, limit.joint) == (StraightLineStatus.JOINT_LIMIT, "ball")
     assert limit.fraction == pytest.approx(2 / 3, abs=0.01)
     jump = straight_line(
-        slides, "ball", start=[0, 0], target_pose=Pose([0, 0.9, 0]), joints=["x", "ball"], position_step=0.5
+        slides,
+        "ball",
+        start=[0, 0],
+        target_pose=Pose([0, 0.9, 0]),
+        joints=["x", "ball"],
+        settings=StraightLineSettings(position_step=0.5),
     )
     assert (jump.status, jump.joint) == (StraightLineStatus.JOINT_JUMP, "ball")
 
@@ -311,19 +323,10 @@ def test_misuse_is_refused(scene: SceneGraph) -> None:
         search(["x"], goals=3.0)
     with pytest.raises(ConfigurationError, match="start must hold 2 numbers"):
         search(["x"], start=[1.0])
-    for name in ("step", "resolution"):
-        with pytest.raises(ConfigurationError, match=f"{name} must be positive"):
-            search(["x"], **{name: -1.0})
-    with pytest.raises(ConfigurationError, match="must not be negative"):
-        search(["x"], max_iterations=-1)
-    with pytest.raises(ConfigurationError, match="time_limit must not be negative"):
-        search(["x"], time_limit=-1.0)
     with pytest.raises(ConfigurationError, match="path must have shape"):
         recheck_path(world, [0.0, 0.0])
     with pytest.raises(UnknownNameError, match="did you mean 'ball'"):
         recheck_path(world, [[0.0, 0.0]], tool_frame="balls")
-    with pytest.raises(ConfigurationError, match="deviation must be positive"):
-        straight_line(world.scene, "ball", start=[0, 0], target_pose=Pose(), joints=["x"], deviation=0.0)
 
 
 def test_other_threads_run_during_a_search() -> None:
@@ -334,7 +337,9 @@ def test_other_threads_run_during_a_search() -> None:
         done, ticks = threading.Event(), 0
 
         def search() -> None:
-            search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], max_iterations=iterations)
+            search_path(
+                world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], settings=PathSettings(max_iterations=iterations)
+            )
             done.set()
 
         thread = threading.Thread(target=search)
@@ -353,5 +358,5 @@ def test_interrupt_ends_a_search() -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], max_iterations=10**12)
+        search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[0.5, 0], settings=PathSettings(max_iterations=10**12))
     timer.join()

@@ -83,17 +83,15 @@ class Arm:
             scene = scene.remove_frame(name)
         return scene, self.world(scene)
 
-    def solve(self, scene: SceneGraph, target: Pose, world: CollisionWorld, *, seed: int) -> InverseKinematicsSolutions:
+    def solve(self, target: Pose, world: CollisionWorld, *, seed: int) -> InverseKinematicsSolutions:
         """Return a configuration at a pose of the tool, with the default number of restarts."""
         return inverse_kinematics_solutions(
-            scene,
+            world,
             self.manipulator.tool,
             target_pose=target,
             joints=self.manipulator.joints,
             q=self.ready,
-            count=1,
-            world=world,
-            seed=seed,
+            settings=IkSettings(max_solutions=1, seed=seed),
         )
 
 
@@ -106,7 +104,7 @@ def test_poses_of_stretched_arms_are_reached(robot: str) -> None:
     targets = [arm.pose(arm.manipulator.tool, q) for q in qs]
     distances = np.array([np.linalg.norm(target.translation - first.translation) for target in targets])
     world = arm.world(arm.scene)
-    statuses = [arm.solve(arm.scene, targets[k], world, seed=k).status for k in np.argsort(-distances)[:100].tolist()]
+    statuses = [arm.solve(targets[k], world, seed=k).status for k in np.argsort(-distances)[:100].tolist()]
     assert statuses.count(InverseKinematicsStatus.SOLVED) >= 99
 
 
@@ -116,9 +114,9 @@ def test_poses_among_obstacles_are_reached(robot: str) -> None:
     arm = Arm.of(robot, seed=2)
     found = 0
     for seed, q in enumerate(arm.random_configurations(100)):
-        scene, world = arm.boxed_in(q, 12)
+        _, world = arm.boxed_in(q, 12)
         target = arm.pose(arm.manipulator.tool, q)
-        result = arm.solve(scene, target, world, seed=seed)
+        result = arm.solve(target, world, seed=seed)
         for solution in result.configurations:
             metres, radians = arm.pose(arm.manipulator.tool, solution).distance(target)
             assert metres <= 1.01e-5
@@ -134,9 +132,9 @@ def test_the_elbow_is_moved_between_many_obstacles(robot: str) -> None:
     arm = Arm.of(robot, seed=3)
     found = 0
     for seed, q in enumerate(arm.random_configurations(100)):
-        scene, world = arm.boxed_in(q, 140)
-        result = arm.solve(scene, arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        _, world = arm.boxed_in(q, 140)
+        result = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
         found += result.status is InverseKinematicsStatus.SOLVED
-        again = arm.solve(scene, arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        again = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
         assert [q.tolist() for q in again.configurations] == [q.tolist() for q in result.configurations]
     assert found >= 90

@@ -29,7 +29,7 @@ def test_an_excess_is_what_inverse_kinematics_calls_out_of_reach(which: int) -> 
     for _ in range(200):
         pose = Pose(rng.normal(size=3) * rng.uniform(0.3, 2.0), rng.normal(size=4))
         found = inverse_kinematics(
-            scene, arm.tool, target_pose=pose, joints=arm.joints, q=q, restarts=0, max_iterations=1
+            scene, arm.tool, target_pose=pose, joints=arm.joints, q=q, settings=IkSettings(restarts=0, max_iterations=1)
         )
         excess = reach_excess(scene, arm, root_from_tool=pose, q=q)
         seen.add(excess > 0.0)
@@ -63,7 +63,9 @@ def test_the_wrist_proves_what_the_length_of_the_arm_does_not() -> None:
     target = Pose(base + np.array([1.0, 0.0, -0.21]), [1.0, 0.0, 0.0, 0.0])
     assert reach_excess(scene, arm, root_from_tool=target, q=q) == 0.0
     assert wrist_bound(scene, arm, q=q).excess(target) > 0.1
-    found = inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, restarts=20)
+    found = inverse_kinematics(
+        scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(restarts=20)
+    )
     assert found.status is InverseKinematicsStatus.NOT_FOUND
 
 

@@ -16,7 +16,7 @@ from support.gantry import JOINTS
 import tmkit as tk
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import Box, Continuous, Revolute, SceneGraph, Sphere
-from tmkit.motion import CollisionWorld, PathResult, PathStatus, Roadmap, recheck_path, search_path
+from tmkit.motion import CollisionWorld, PathResult, PathSettings, PathStatus, Roadmap, recheck_path, search_path
 
 ARM = ("base", "upper", "lower")
 HALF = np.pi / 2
@@ -26,7 +26,10 @@ CORNERS = [(0, 0, 0, 0), (HALF, 0.6, 0.9, 0), (-HALF, 0.8, -0.4, 0), (2.5, -0.7,
 def check(world: CollisionWorld, joints: tuple[str, ...], path: NDArray[np.float64]) -> None:
     """Each motion of a path is proved free by the search, and passes the check at samples."""
     for a, b in pairwise(path):
-        tries = [search_path(world, joints, start=p, goals=q, max_iterations=0) for p, q in ((a, b), (b, a))]
+        tries = [
+            search_path(world, joints, start=p, goals=q, settings=PathSettings(max_iterations=0))
+            for p, q in ((a, b), (b, a))
+        ]
         assert PathStatus.SOLVED in [one.status for one in tries]
     assert recheck_path(world, path, resolution=0.003).is_ok
 
@@ -53,7 +56,7 @@ def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) ->
             pair_margins={p: value for p, value in pair_margins.items() if p[0] in scene and p[1] in scene},
         )
         if found.status is not PathStatus.SOLVED:
-            new = search_path(world, ARM, start=start, goals=goal, max_iterations=100)
+            new = search_path(world, ARM, start=start, goals=goal, settings=PathSettings(max_iterations=100))
             assert found.status is new.status
             continue
         assert found.path[0].tolist() == list(start)
@@ -187,7 +190,7 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
     """The first that is free is returned as it is; to other ends it is joined, and shortened; a wrong one is named."""
     table = Table()
     world = CollisionWorld(table.scene, pair_margins={("wall", "table"): -1.0})
-    path = search_path(world, JOINTS, start=table.start, goals=table.goal, seed=7).path
+    path = search_path(world, JOINTS, start=table.start, goals=table.goal, settings=PathSettings(seed=7)).path
     blocked = np.array([table.start, (table.start + table.goal) / 2, table.goal])
     turned = [path[::-1], path[:0], path[:1]]  # whose ends are joined through the wall, nothing, the start alone
     found = search_path(world, JOINTS, start=table.start, goals=[table.goal], known=[blocked, *turned[1:], path])
@@ -198,7 +201,9 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
     assert joined.iterations == 0
     check(world, JOINTS, joined.path)
     assert joined.path[0].tolist() == beside.tolist()
-    searched = search_path(world, JOINTS, start=table.start, goals=table.goal, seed=7, known=[blocked, *turned])
+    searched = search_path(
+        world, JOINTS, start=table.start, goals=table.goal, known=[blocked, *turned], settings=PathSettings(seed=7)
+    )
     assert searched.iterations > 0
     np.testing.assert_array_equal(searched.path, path)
     with pytest.raises(ConfigurationError, match=r"known must have shape \(m, 5\), not \(7, 3\)"):

@@ -197,26 +197,24 @@ class Reach:
                 rest = rest.remove_frame(frame, subtree=True)
         world = CollisionWorld(rest)
         for grasp in grasps:
-            if self._is_free(rest, world, pose @ grasp.object_from_tool, grasp):
+            if self._is_free(world, pose @ grasp.object_from_tool, grasp):
                 yield grasp
 
-    def _is_free(self, rest: SceneGraph, world: CollisionWorld, tool: Pose, grasp: Grasp) -> bool:
+    def _is_free(self, world: CollisionWorld, tool: Pose, grasp: Grasp) -> bool:
         """Return whether the arm gets to a pose of the tool and straight back from there."""
-        robot = self.robot
+        robot, rest = self.robot, world.scene
         ready = home_configuration([robot, *self.others], rest, base=rest.configuration(self.joints))
         if robot.gripper_joints:
             width = min(robot.width_open, grasp.width + 2.0 * _SPREAD)
             ready = rest.configuration(robot.finger_values(width), base=ready)
         for retreat in (0.0, _RETREAT):
             solutions = inverse_kinematics_solutions(
-                rest,
+                world,
                 robot.tool,
                 target_pose=tool @ Pose([0.0, 0.0, -retreat]),
                 joints=list(robot.joints),
                 q=ready,
-                count=1,
-                world=world,
-                restarts=12,
+                settings=IkSettings(max_solutions=1, restarts=12),
             )
             if len(solutions.configurations) == 0:
                 return False

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from support.pinocchio_oracle import add_boxes, robot_scene
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
+from tmkit.motion import CollisionWorld, IkSettings, inverse_kinematics_solutions
 from tmkit.spatial import Pose
 
 __all__ = ["ARM", "BOXES", "NEVER", "TIP", "Query", "blocks_scene", "cubby_query", "wall_query"]
@@ -63,7 +63,7 @@ def _query(name: str, scene: SceneGraph, start: Pose, goal: Pose) -> Query:
     world = Query(name, scene, ready, ready).world(0.002)
     ends = [
         inverse_kinematics_solutions(
-            scene, TIP, target_pose=pose, joints=ARM, q=ready, count=1, world=world
+            world, TIP, target_pose=pose, joints=ARM, q=ready, settings=IkSettings(max_solutions=1)
         ).configurations
         for pose in (start, goal)
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import math
 import os
 import pickle
 import sys
@@ -316,27 +317,22 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         target_pose=s.pose(LID, relative_to=s.root(LID), q=Q),
         joints=s.joint_names,
         q=[0.0, 0.0],
-        restarts=2,
-        position_only=True,
+        settings=core.IkSettings(restarts=2, rotation_tolerance=math.inf),
     ),
     "inverse_kinematics_solutions": lambda s: core.inverse_kinematics_solutions(
-        s,
+        core.CollisionWorld(s),
         LID,
         target_pose=s.pose(LID, relative_to=s.root(LID), q=Q),
         joints=s.joint_names,
         q=[0.0, 0.0],
-        count=2,
-        restarts=2,
-        position_only=True,
-        world=core.CollisionWorld(s),
+        settings=core.IkSettings(max_solutions=2, restarts=2, rotation_tolerance=math.inf),
     ),
     "straight_line": lambda s: core.straight_line(
-        s,
+        core.CollisionWorld(s),
         LID,
         start=[0.0, 0.0],
         target_pose=s.pose(LID, relative_to=s.root(LID), q=[0.0, 0.02]),
         joints=s.joint_names,
-        world=core.CollisionWorld(s),
     ),
 }
 _WORLD_QUERIES: dict[str, Callable[[Any], object]] = {

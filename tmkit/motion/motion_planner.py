@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
+from tmkit._core import CollisionWorld, PathResult, PathSettings, PathStatus, RecheckResult, recheck_path, search_path
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.motion.path_constraints import PathConstraint, path_fault
 from tmkit.spatial.plain import plain_numbers
@@ -151,11 +151,13 @@ class RrtConnect:
             query.joints,
             start=query.start,
             goals=query.goals,
-            seed=query.seed,
-            max_iterations=query.max_iterations,
-            step=self.step,
-            shortcut_iterations=self.shortcut_iterations,
             constraints=query.constraints,
+            settings=PathSettings(
+                seed=query.seed,
+                max_iterations=query.max_iterations,
+                step=self.step,
+                shortcut_iterations=self.shortcut_iterations,
+            ),
         )
 
 

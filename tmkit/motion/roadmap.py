@@ -17,7 +17,7 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import CollisionWorld, PathResult, PathStatus, SceneGraph, search_path
+from tmkit._core import CollisionWorld, PathResult, PathSettings, PathStatus, SceneGraph, search_path
 from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
@@ -133,10 +133,8 @@ class Roadmap:
             self.joints,
             start=q,
             goals=targets,
-            seed=seed,
-            max_iterations=max_iterations,
-            shortcut_iterations=shortcut_iterations,
             known=known,
+            settings=PathSettings(seed=seed, max_iterations=max_iterations, shortcut_iterations=shortcut_iterations),
         )
         if found.status is PathStatus.SOLVED and len(path := found.path) > 2:
             self._keep(path[:, self._entries], found, world)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinematics
+from tmkit._core import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
 from tmkit.formats.mesh.solids import thickened
@@ -225,7 +225,9 @@ def _reach(
         start[moving] = free[number - 1][moving]
         target = scene.pose(tip, relative_to=scene.root(tip), q=q)
         begun = time.perf_counter()
-        found = inverse_kinematics(scene, tip, target_pose=target, joints=joints, q=start, seed=seed)
+        found = inverse_kinematics(
+            scene, tip, target_pose=target, joints=joints, q=start, settings=IkSettings(seed=seed)
+        )
         spent += time.perf_counter() - begun
         solved += found.status == InverseKinematicsStatus.SOLVED
     return Reach(tip, len(free), solved, spent / len(free))

@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import InverseKinematicsStatus, inverse_kinematics
+from tmkit._core import IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.elementary import atan2
 from tmkit._support.results import Result
 from tmkit.formats.urdf.always_colliding import random_configurations
@@ -141,7 +141,9 @@ def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[
         yaw = atan2(x[1], x[0])
         targets = [Pose.from_rpy((*place[:2], place[2] + height), (np.pi, 0.0, yaw)) for height in (_ABOVE, 0.0)]
         found = (
-            inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, seed=seed)
+            inverse_kinematics(
+                scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(seed=seed)
+            )
             for target in targets
         )
         if all(reached.status == InverseKinematicsStatus.SOLVED for reached in found):

@@ -348,6 +348,7 @@ void bind_relations(nb::class_<SceneGraph>& cls);
 void bind_kinematics(nb::module_& m);
 void bind_scene_arrays(nb::module_& m);
 void bind_collision_world(nb::module_& m);
+void bind_motion_settings(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);
 void bind_path_search(nb::module_& m);
 void bind_task_search(nb::module_& m);

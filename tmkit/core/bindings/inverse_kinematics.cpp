@@ -3,7 +3,6 @@
 #include "motion.hpp"
 
 #define PLACED_FRAME                                                     \
-    "\n\nArgs:\n    scene: the version of the scene."                    \
     "\n    frame: the frame to place, such as the tool frame of an arm." \
     "\n    target_pose: relative_to_from_frame."
 
@@ -16,42 +15,22 @@ struct NamedSolutions : InverseKinematicsSolutions {
     PairCounts blocking_pairs;
 };
 
-InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iterations, double position_tolerance,
-                                      double rotation_tolerance, bool position_only) {
-    require_positive({{position_tolerance, "position_tolerance"}, {rotation_tolerance, "rotation_tolerance"}});
-    if (restarts < 0) throw Error(ErrorKind::configuration, "restarts must not be negative, got {}", restarts);
-    if (iterations < 1) throw Error(ErrorKind::configuration, "max_iterations must be at least 1, got {}", iterations);
-    return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
-}
-
 InverseKinematicsResult inverse_kinematics(const SceneGraph& scene, const std::string& tip, const Pose& target,
                                            const std::vector<std::string>& joints, const ArrayArgument& q,
-                                           const std::optional<std::string>& reference, bool position_only,
-                                           std::uint64_t seed, int restarts, int iterations, double position_tolerance,
-                                           double rotation_tolerance) {
-    const InverseKinematicsOptions options =
-        make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
+                                           const std::optional<std::string>& reference, const IkSettings& settings) {
     const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
-    return without_gil([&](const auto&) { return problem.solve(target, options); });
+    return without_gil([&](const auto&) { return problem.solve(target, settings); });
 }
 
-NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::string& tip, const Pose& target,
-                                            const std::vector<std::string>& joints, const ArrayArgument& q, int count,
-                                            const CollisionWorld* world, double separation,
-                                            const std::optional<std::string>& reference, bool position_only,
-                                            std::uint64_t seed, int restarts, int iterations, double position_tolerance,
-                                            double rotation_tolerance) {
-    const InverseKinematicsOptions options =
-        make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
-    require_positive(separation, "separation");
-    if (count < 1) throw Error(ErrorKind::configuration, "count must be at least 1, got {}", count);
-    require_world_of(scene, world);
-    const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
-    InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
-        return solve_all(problem, target, options, count, separation, world, interrupted);
-    });
+NamedSolutions inverse_kinematics_solutions(const SceneOrWorld& scene, const std::string& tip, const Pose& target,
+                                            const std::vector<std::string>& joints, const ArrayArgument& q,
+                                            const std::optional<std::string>& reference, const IkSettings& settings) {
+    const InverseKinematics problem = make_problem(scene.scene(), tip, joints, q, "q", reference);
+    const CollisionWorld* world = scene.world();
+    InverseKinematicsSolutions found =
+        without_gil([&](const auto& interrupted) { return solve_all(problem, target, settings, world, interrupted); });
     PairCounts blocking = named_counts(world, found.blocking);
-    return {std::move(found), scene.joint_count(), blocking};
+    return {std::move(found), scene.scene().joint_count(), blocking};
 }
 
 void bind_results(nb::module_& m) {
@@ -93,52 +72,48 @@ void bind_results(nb::module_& m) {
 }
 
 // The end of both docstrings.
-constexpr const char* shared_options = R"(
+constexpr const char* shared_arguments = R"(
     relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
         move it too.
-    position_only: place the origin of the frame and leave its orientation free.
-    seed: of the random configurations; the same seed gives the same result.
-    restarts: random configurations to try after ``q``.
-    max_iterations: steps of one try.
-    position_tolerance: metres.
-    rotation_tolerance: radians.
+    settings: effort and tolerances; the defaults of :class:`IkSettings` if omitted.
 
 Raises:
-    UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)";
+    UnknownNameError: if a frame or joint is not in the scene.
+    DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
+    ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics another.)";
 
 }  // namespace
 
 void bind_inverse_kinematics(nb::module_& m) {
     bind_results(m);
-    m.def("inverse_kinematics", &inverse_kinematics, "scene"_a, "frame"_a, nb::kw_only(), "target_pose"_a, "joints"_a,
-          "q"_a, "relative_to"_a = nb::none(), "position_only"_a = false, "seed"_a = 0, "restarts"_a = 25,
-          "max_iterations"_a = 100, "position_tolerance"_a = 1e-5, "rotation_tolerance"_a = 1e-5,
-          Text{R"(Find joint values that put a frame at a pose.
+    m.def(
+        "inverse_kinematics", &inverse_kinematics, "scene"_a, "frame"_a, nb::kw_only(), "target_pose"_a, "joints"_a,
+        "q"_a,
+        "relative_to"_a = nb::none(), "settings"_a = IkSettings{}, Text{R"(Find joint values that put a frame at a pose.
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
 A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
-for an arm of seven joints.)" PLACED_FRAME R"(
+for an arm of seven joints.
+
+Args:
+    scene: the version of the scene.)" PLACED_FRAME R"(
     joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
-    q: (n_joints,) values of all joints, and the first start.)"} +
-              shared_options);
+    q: (n_joints,) values of all joints, and the first start.)"} + shared_arguments);
     m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, "scene"_a, "frame"_a, nb::kw_only(),
-          "target_pose"_a, "joints"_a, "q"_a, "count"_a, "world"_a = nb::none(), "separation"_a = 0.1,
-          "relative_to"_a = nb::none(), "position_only"_a = false, "seed"_a = 0, "restarts"_a = 100,
-          "max_iterations"_a = 100, "position_tolerance"_a = 1e-5, "rotation_tolerance"_a = 1e-5,
+          "target_pose"_a, "joints"_a, "q"_a, "relative_to"_a = nb::none(), "settings"_a = IkSettings{},
           Text{R"(Find several different joint values that put a frame at a pose.
 
-Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. Where the
-solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When the
-first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
-would, and the search ends.)" PLACED_FRAME R"(
+Tries ``q`` and then random configurations until ``settings.max_solutions`` solutions are found or the restarts are used
+up. Where the solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When
+the first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
+would, and the search ends.
+
+Args:
+    scene: the version of the scene, or a collision world of it: then the solutions are free of collisions.)" PLACED_FRAME
+               R"(
     joints: names of the joints that may move.
-    q: (n_joints,) values of all joints, and the first start.
-    count: how many solutions to find.
-    world: keep only configurations that are free in this world; all if omitted.
-    separation: two solutions differ by more than this in some joint, radians or metres.)"} +
-              shared_options);
+    q: (n_joints,) values of all joints, and the first start.)"} +
+              shared_arguments);
 }
 
 }  // namespace tmkit::bindings

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
     bind_scene_arrays(m);
     bind_scene_functions(m);
     bind_collision_world(m);
+    bind_motion_settings(m);
     bind_inverse_kinematics(m);
     bind_path_search(m);
     bind_task_search(m);

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "bindings.hpp"
-#include "tmkit/collision_world.hpp"
-#include "tmkit/inverse_kinematics.hpp"
+#include "tmkit/path_search.hpp"
 
 namespace tmkit::bindings {
 
@@ -56,12 +55,15 @@ inline void require_positive(std::initializer_list<std::pair<double, const char*
     for (const auto& [value, name] : values) require_positive(value, name);
 }
 
-// Throws Error(configuration) for a world of a scene with another number of joints.
-inline void require_world_of(const SceneGraph& scene, const CollisionWorld* world) {
-    if (world && world->joint_count() != scene.joint_count())
-        throw Error(ErrorKind::configuration, "world is of another scene: it has {} joints, not {}",
-                    world->joint_count(), scene.joint_count());
-}
+// A scene, or a collision world of one, whose collisions then count.
+struct SceneOrWorld {
+    nb::object value;
+
+    const CollisionWorld* world() const {
+        return nb::isinstance<CollisionWorld>(value) ? &nb::cast<const CollisionWorld&>(value) : nullptr;
+    }
+    const SceneGraph& scene() const { return world() ? world()->scene() : nb::cast<const SceneGraph&>(value); }
+};
 
 // The name of a bound enum's value, such as "SOLVED".
 template <class Status> std::string status_name(Status status) {
@@ -103,3 +105,18 @@ inline InverseKinematics make_problem(const SceneGraph& scene, const std::string
 }
 
 }  // namespace tmkit::bindings
+
+namespace nanobind::detail {
+
+template <> struct type_caster<tmkit::bindings::SceneOrWorld> {
+    NB_TYPE_CASTER(tmkit::bindings::SceneOrWorld, const_name("tmkit._core.SceneGraph | tmkit._core.CollisionWorld"))
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        value.value = borrow(source);
+        return isinstance<tmkit::SceneGraph>(source) || isinstance<tmkit::CollisionWorld>(source);
+    }
+    static handle from_cpp(const tmkit::bindings::SceneOrWorld& source, rv_policy, cleanup_list*) noexcept {
+        return source.value.inc_ref();
+    }
+};
+
+}  // namespace nanobind::detail

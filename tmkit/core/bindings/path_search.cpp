@@ -4,8 +4,6 @@
 
 #include "motion.hpp"
 
-#define NOT_IN_SCENE "\n\nRaises:\n    UnknownNameError: a joint or frame that is not in the scene."
-
 namespace tmkit::bindings {
 namespace {
 
@@ -75,53 +73,30 @@ std::vector<PathConstraint> read_constraints(const ConstraintValues& values, con
 }
 
 NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints, const ArrayArgument& start,
-                 const ArrayArgument& goals, std::uint64_t seed, std::int64_t max_iterations, double step,
-                 double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit, bool proved,
-                 const ConstraintValues& constraints, const std::vector<ArrayArgument>& known) {
-    require_positive({{step, "step"}, {resolution, "resolution"}});
-    if (max_iterations < 0 || shortcut_iterations < 0)
-        throw Error(ErrorKind::configuration, "max_iterations and shortcut_iterations must not be negative");
-    if (time_limit && !(*time_limit >= 0.0))
-        throw Error(ErrorKind::configuration, "time_limit must not be negative, got {}", *time_limit);
+                 const ArrayArgument& goals, const ConstraintValues& constraints,
+                 const std::vector<ArrayArgument>& known, const PathSettings& settings) {
     const std::size_t n = world.joint_count();
-    PathOptions options;
-    options.seed = seed;
-    options.max_iterations = max_iterations;
-    options.step = step;
-    options.resolution = resolution;
-    options.shortcut_iterations = shortcut_iterations;
-    options.time_limit = time_limit.value_or(options.time_limit);
-    options.proved = proved;
-    const std::vector<std::int32_t> entries = joint_entries(world.scene(), joints);
-    if (entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
-    options.constraints = read_constraints(constraints, world.scene());
-    const std::vector<double> q = read_vector(start, "start", n);
-    const Configurations ends = read_goals(goals, n);
-    for (const ArrayArgument& path : known) options.known.push_back(rows_of(read_matrix(path, "known", n), n));
-    PathResult result = without_gil([&](const auto& interrupted) {
-        options.interrupted = interrupted;
-        return search_path(world, entries, q, ends, options);
-    });
+    PathQuery query;
+    query.entries = joint_entries(world.scene(), joints);
+    if (query.entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
+    query.constraints = read_constraints(constraints, world.scene());
+    query.start = read_vector(start, "start", n);
+    query.goals = read_goals(goals, n);
+    for (const ArrayArgument& path : known) query.known.push_back(rows_of(read_matrix(path, "known", n), n));
+    PathResult result =
+        without_gil([&](const auto& interrupted) { return search_path(world, query, settings, interrupted); });
     PairCounts blocking = named_counts(&world, result.blocking);
     const auto straight = pair_names(&world, result.straight);
     return {with_names(std::move(result), world.scene(), &world), blocking, straight};
 }
 
-NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const ArrayArgument& start, const Pose& target,
-                      const std::vector<std::string>& joints, const CollisionWorld* world,
-                      const std::optional<std::string>& reference, double position_step, double rotation_step,
-                      double max_joint_jump, double deviation, double resolution, bool position_only) {
-    require_positive({{position_step, "position_step"},
-                      {rotation_step, "rotation_step"},
-                      {max_joint_jump, "max_joint_jump"},
-                      {deviation, "deviation"},
-                      {resolution, "resolution"}});
-    require_world_of(scene, world);
-    const StraightLineOptions options{position_step, rotation_step, max_joint_jump,
-                                      deviation,     resolution,    position_only};
-    const InverseKinematics problem = make_problem(scene, tip, joints, start, "start", reference);
-    return with_names(without_gil([&](const auto&) { return straight_line(problem, target, world, options); }), scene,
-                      world);
+NamedLine follow_line(const SceneOrWorld& scene, const std::string& tip, const ArrayArgument& start, const Pose& target,
+                      const std::vector<std::string>& joints, const std::optional<std::string>& reference,
+                      const StraightLineSettings& settings) {
+    const InverseKinematics problem = make_problem(scene.scene(), tip, joints, start, "start", reference);
+    const CollisionWorld* world = scene.world();
+    return with_names(without_gil([&](const auto&) { return straight_line(problem, target, world, settings); }),
+                      scene.scene(), world);
 }
 
 NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, double resolution,
@@ -246,29 +221,25 @@ void bind_line_and_recheck_results(nb::module_& m) {
 
 void bind_line_and_recheck(nb::module_& m) {
     m.def("straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a, "target_pose"_a, "joints"_a,
-          "world"_a = nb::none(), "relative_to"_a = nb::none(), "position_step"_a = 0.005, "rotation_step"_a = 0.05,
-          "max_joint_jump"_a = 0.3, "deviation"_a = 0.0005, "resolution"_a = 0.01, "position_only"_a = false,
+          "relative_to"_a = nb::none(), "settings"_a = StraightLineSettings{},
           R"(Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
 Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
 posture on the path.
 
 Args:
-    scene: the version of the scene.
+    scene: the version of the scene, or a collision world of it: then the motion is free of collisions.
     frame: the frame to move, such as the tool frame of an arm.
     start: (n_joints,) full configuration where the motion begins.
     target_pose: relative_to_from_frame at the end.
     joints: names of the joints that may move.
-    world: what must not collide; None for no collision check.
     relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted.
-    position_step: metres between two solutions.
-    rotation_step: radians between two solutions.
-    max_joint_jump: largest change of any joint between two solutions, radians or metres.
-    deviation: metres that the frame's origin may leave the line between two rows of the path.
-    resolution: of the collision check, radians or metres of any joint.
-    position_only: keep the origin of the frame on the line and leave its orientation open.)" NOT_IN_SCENE R"(
-    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-    ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
+    settings: steps and tolerances; the defaults of :class:`StraightLineSettings` if omitted.
+
+Raises:
+    UnknownNameError: if a joint or frame is not in the scene.
+    DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
+    ConfigurationError: if the start has the wrong length or is outside the limits.)");
     m.def("recheck_path", &recheck, "world"_a, "path"_a, nb::kw_only(), "resolution"_a = 0.003,
           "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001,
           R"(Check a path of straight joint motions again, finely, and report the first failure.
@@ -287,34 +258,28 @@ Args:
 void bind_path_search(nb::module_& m) {
     bind_path_result(m);
     bind_line_and_recheck_results(m);
-    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
-          "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.02, "shortcut_iterations"_a = 100,
-          "time_limit"_a = nb::none(), "proved"_a = true, "constraints"_a = nb::tuple(),
-          "known"_a = std::vector<ArrayArgument>(),
+    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a,
+          "constraints"_a = nb::tuple(), "known"_a = nb::tuple(), "settings"_a = PathSettings{},
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
 arguments alone: iterations decide, the clock only stops.
 
 Args:
-    world: what must not collide, with its margins.
+    world: collision world, with its margins.
     joints: names of the joints that may move; all others stay as in ``start``.
     start: (n_joints,) full configuration.
     goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
-    seed: of the random numbers.
-    max_iterations: random configurations to draw before giving up.
-    step: longest edge of the trees, Euclidean over the moving joints.
-    resolution: largest step of any joint between two samples, radians or metres: of motions that are not proved.
-    shortcut_iterations: cuts of corners tried on the path; 0 leaves it as found.
-    time_limit: seconds after which the search stops; None for no limit.
-    proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
-        of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
     constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
         dense as straight motions between them need to keep the constraints.
     known: paths (k, n_joints) that are tried, in order, before any tree grows: joined to the start, and to the goal
         nearest to their end, by straight motions. One that is free is returned with 0 iterations; it is shortened where
-        it was joined.)" NOT_IN_SCENE R"(
-    ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
+        it was joined.
+    settings: effort and resolution; the defaults of :class:`PathSettings` if omitted.
+
+Raises:
+    UnknownNameError: if a joint or frame is not in the scene.
+    ConfigurationError: if a configuration has the wrong length, a joint mimics another, or there are too many
         constraints.)");
     bind_line_and_recheck(m);
 }

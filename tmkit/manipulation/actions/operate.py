@@ -181,9 +181,9 @@ class _Operation:
             target_pose=scene.pose(handle, relative_to=scene.root(handle), q=at) @ handle_from_tool,
             joints=arm.joints,
             q=at,
-            restarts=0,
-            position_tolerance=_POSITION_TOLERANCE,
-            rotation_tolerance=_ROTATION_TOLERANCE,
+            settings=IkSettings(
+                restarts=0, position_tolerance=_POSITION_TOLERANCE, rotation_tolerance=_ROTATION_TOLERANCE
+            ),
         )
         if found.status is not InverseKinematicsStatus.SOLVED:
             raise PrimitiveFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)

@@ -132,7 +132,12 @@ class Pour(BuiltInCandidate):
         rows, manipulator = [start], arm.manipulator
         for pose in poses[1:]:
             found = inverse_kinematics(
-                phase.scene, manipulator.tool, target_pose=pose, joints=manipulator.joints, q=rows[-1], restarts=0
+                phase.scene,
+                manipulator.tool,
+                target_pose=pose,
+                joints=manipulator.joints,
+                q=rows[-1],
+                settings=IkSettings(restarts=0),
             )
             reached = found.status is InverseKinematicsStatus.SOLVED
             if not reached or np.max(np.abs(found.q - rows[-1])) > _LARGEST_JUMP:

@@ -195,14 +195,12 @@ class MotionPrimitives:
         arm = self.manipulator
         with self.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
-                phase.scene,
+                phase.world,
                 arm.tool,
                 target_pose=root_from_tool,
                 joints=arm.joints,
                 q=q,
-                count=self.budget.inverse_kinematics_solutions,
-                world=phase.world,
-                seed=seed,
+                settings=IkSettings(max_solutions=self.budget.inverse_kinematics_solutions, seed=seed),
             )
         if found.status is InverseKinematicsStatus.SOLVED:
             with self.clock.phase(PlanningStage.COLLISION):
@@ -229,7 +227,12 @@ class MotionPrimitives:
         """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
         arm = self.manipulator
         found = inverse_kinematics(
-            phase.scene, arm.tool, target_pose=root_from_tool, joints=arm.joints, q=q, seed=seed, restarts=3
+            phase.scene,
+            arm.tool,
+            target_pose=root_from_tool,
+            joints=arm.joints,
+            q=q,
+            settings=IkSettings(seed=seed, restarts=3),
         )
         return found.q
 
@@ -446,13 +449,12 @@ class MotionPrimitives:
     ) -> Configuration:
         arm = self.manipulator
         line = straight_line(
-            phase.scene,
+            phase.world,
             arm.tool,
             start=start,
             target_pose=target,
             joints=arm.joints,
-            world=phase.world,
-            resolution=PLANNING_RESOLUTION,
+            settings=StraightLineSettings(resolution=PLANNING_RESOLUTION),
         )
         is_enough = line.status is StraightLineStatus.SOLVED
         if min_fraction < 1.0 and not is_enough and len(line.path):

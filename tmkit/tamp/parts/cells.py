@@ -196,7 +196,9 @@ def _reaches(scene: SceneGraph, root_from_point: Pose, q: Configuration, arm: Ma
         target = Pose(root_from_point.translation, quat_xyzw_about_z(turn * math.pi / 2)) @ down
         if wrist.excess(target) > STANDING_TOLERANCE:
             continue
-        found = inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, restarts=10)
+        found = inverse_kinematics(
+            scene, arm.tool, target_pose=target, joints=arm.joints, q=q, settings=IkSettings(restarts=10)
+        )
         if found.status is InverseKinematicsStatus.SOLVED:
             return True
     return False

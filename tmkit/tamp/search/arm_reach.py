@@ -232,14 +232,12 @@ class ArmReach:
         choice = table.options(transfer.name)[option]
         opened = manipulator.gripper_open if choice.opening is None else manipulator.finger_values(choice.opening)
         found = inverse_kinematics_solutions(
-            scene,
+            world,
             manipulator.tool,
             target_pose=pose @ choice.grasp.object_from_tool,
             joints=manipulator.joints,
             q=scene.configuration(dict(opened), base=q),
-            count=1,
-            world=world,
-            seed=self.seed,
+            settings=IkSettings(max_solutions=1, seed=self.seed),
         )
         return found.configurations[0] if found.status is InverseKinematicsStatus.SOLVED else None
 

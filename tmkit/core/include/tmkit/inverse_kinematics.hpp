@@ -15,8 +15,10 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tmkit/collision_world.hpp"
@@ -64,13 +66,20 @@ private:
     Vector3 last_translation_;
 };
 
-struct InverseKinematicsOptions {
+// Effort and tolerances of inverse kinematics.
+struct IkSettings {
+    static constexpr int default_restarts = 25, default_restarts_of_solutions = 100;
+
     std::uint64_t seed = 0;
-    int restarts = 25;                 // random configurations tried after q itself
-    int iterations = 100;              // of one try
+    std::optional<int> restarts;       // random configurations tried after q
+    int max_iterations = 100;          // of one try
     double position_tolerance = 1e-5;  // metres
-    double rotation_tolerance = 1e-5;  // radians
-    bool position_only = false;
+    double rotation_tolerance = 1e-5;  // radians; infinite: the orientation is free
+    int max_solutions = 8;             // of solve_all
+    double separation = 0.1;           // two solutions differ by more in some joint, radians or metres
+
+    bool is_position_only() const { return std::isinf(rotation_tolerance); }
+    bool operator==(const IkSettings&) const = default;
 };
 
 enum class InverseKinematicsStatus : std::uint8_t { solved, not_found, out_of_reach };
@@ -97,11 +106,11 @@ public:
     const std::vector<std::int32_t>& entries() const { return entries_; }
 
     // reference_from_tip = target, trying q first and then random configurations.
-    InverseKinematicsResult solve(const Pose& target, const InverseKinematicsOptions& options) const;
+    InverseKinematicsResult solve(const Pose& target, const IkSettings& settings) const;
 
     // One try from the moving values x (changed in place); true when the tolerances are met. No heap allocation.
-    bool improve(const Pose& target, const InverseKinematicsOptions& options, double* x, double errors[2],
-                 int& iterations, bool with_limits = true) const;
+    bool improve(const Pose& target, const IkSettings& settings, double* x, double errors[2], int& iterations,
+                 bool with_limits = true) const;
 
     // Random moving values within the limits; unlimited angles in -pi .. pi, unlimited lengths within 1 m of q.
     template <class Generator> void sample(Generator& random, double* x) const {
@@ -114,7 +123,7 @@ public:
     const std::vector<double>& base() const { return q_; }
     std::vector<double> full(const double* x) const;    // q with the moving values put in
     std::vector<double> moving(const double* q) const;  // the moving values of q
-    bool out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const;
+    bool out_of_reach(const Pose& target, const IkSettings& settings) const;
     // Whether two frames (by number) stand to each other alike in every solution: each moves as one with the tip or
     // with the reference, whose pose relative to each other the target fixes.
     bool is_fixed_by_target(FramePair pair) const;
@@ -157,12 +166,12 @@ struct InverseKinematicsSolutions {
     bool target_collides = false;  // proved: every solution collides, since one does in frames that the target fixes
 };
 
-// Up to `count` solutions that differ by more than `separation` in the maximum norm, sorted by that distance from q.
+// Up to `max_solutions` solutions that differ by more than `separation` in the maximum norm, sorted by that distance
+// from q.
 // With a world only those free of collision: when the first that is not collides in frames whose pose relative to each
 // other the target fixes (the hand and a wall), so would all others, and the search ends. Then one such pair is named,
 // if possible one without movable frames. `interrupted` is asked now and then and ends the search when true.
-InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
-                                     const InverseKinematicsOptions& options, int count, double separation,
+InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target, const IkSettings& settings,
                                      const CollisionWorld* world, const std::function<bool()>& interrupted = {});
 
 // Configuration entries of joints by name. Throws unknown_name; Error(configuration) for a mimic joint or one named

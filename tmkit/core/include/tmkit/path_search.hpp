@@ -70,7 +70,19 @@ struct PathConstraint {
     double tolerance;   // radians or metres, positive
 };
 
-struct PathOptions {
+// A search: from the start to any of the goals, by the joints of some configuration entries.
+struct PathQuery {
+    std::vector<std::int32_t> entries;  // that move
+    std::vector<double> start;          // full configuration
+    Configurations goals;               // full configurations; only the moving entries count
+    std::vector<PathConstraint> constraints{};
+    // Full configurations of paths that are tried before any tree grows, in order: joined to the start, and to the goal
+    // that is nearest to their end, by straight motions.
+    std::vector<Configurations> known{};
+};
+
+// Effort and resolution of a search.
+struct PathSettings {
     std::uint64_t seed = 0;
     std::int64_t max_iterations = 50000;
     double step = 0.5;         // longest edge of a tree, Euclidean over the moving joints
@@ -78,11 +90,8 @@ struct PathOptions {
     bool proved = true;        // motions of the path are proved free
     std::int64_t shortcut_iterations = 100;
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
-    std::vector<PathConstraint> constraints;
-    // Full configurations of paths that are tried before any tree grows, in order: joined to the start, and to the goal
-    // that is nearest to their end, by straight motions.
-    std::vector<Configurations> known;
-    std::function<bool()> interrupted;  // asked now and then; true ends the search
+
+    bool operator==(const PathSettings&) const = default;
 };
 
 enum class PathStatus : std::uint8_t {
@@ -112,20 +121,21 @@ struct PathResult {
     std::int32_t joint = -1;  // of ..._out_of_limits
 };
 
-// `entries`: the configuration entries that move; `start` and `goals` are full configurations, and of the goals only
-// the moving entries count.
-PathResult search_path(const CollisionWorld& world, const std::vector<std::int32_t>& entries,
-                       const std::vector<double>& start, const Configurations& goals, const PathOptions& options);
+// `interrupted` is called now and then; true ends the search.
+PathResult search_path(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
+                       const std::function<bool()>& interrupted = {});
 
 // --- straight lines of the tip ---------------------------------------------------------------------------------------
 
-struct StraightLineOptions {
+struct StraightLineSettings {
     double position_step = 0.005;  // metres between two solutions
     double rotation_step = 0.05;   // radians between two solutions
     double max_joint_jump = 0.3;   // radians or metres of any joint between two solutions
     double deviation = 0.0005;     // metres of the tip from the line, anywhere between two rows
     double resolution = 0.01;      // of the collision check
     bool position_only = false;
+
+    bool operator==(const StraightLineSettings&) const = default;
 };
 
 enum class StraightLineStatus : std::uint8_t { solved, unreachable, joint_limit, joint_jump, collision };
@@ -142,6 +152,6 @@ struct StraightLineResult {
 // Moves the tip of the problem from where it is at the problem's q straight to the target: translation linearly,
 // rotation along the shorter arc. Each solution starts from the one before.
 StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target, const CollisionWorld* world,
-                                 const StraightLineOptions& options);
+                                 const StraightLineSettings& settings);
 
 }  // namespace tmkit

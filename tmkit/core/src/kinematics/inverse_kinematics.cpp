@@ -72,8 +72,8 @@ InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, 
         if (segment.prismatic || segment.multiplier != std::round(segment.multiplier)) turns_[segment.column] = false;
 }
 
-bool InverseKinematics::improve(const Pose& target, const InverseKinematicsOptions& options, double* x,
-                                double errors[2], int& iterations, bool with_limits) const {
+bool InverseKinematics::improve(const Pose& target, const IkSettings& settings, double* x, double errors[2],
+                                int& iterations, bool with_limits) const {
     const std::size_t n = entries_.size();
     const Matrix3 target_rotation = target.rotation();
     std::array<Vector6, max_chain_joints> columns;
@@ -86,13 +86,13 @@ bool InverseKinematics::improve(const Pose& target, const InverseKinematicsOptio
         Vector3 translation;
         chain_.jacobian(x, rotation, translation, columns.data());
         const Vector3 linear = target.translation - translation;
-        const Vector3 angular = options.position_only ? Vector3{} : rotation_error(target_rotation, rotation);
+        const Vector3 angular = settings.is_position_only() ? Vector3{} : rotation_error(target_rotation, rotation);
         errors[0] = norm(linear);
         errors[1] = norm(angular);
-        if (errors[0] <= options.position_tolerance && errors[1] <= options.rotation_tolerance) return true;
-        if (iteration == options.iterations) return false;
+        if (errors[0] <= settings.position_tolerance && errors[1] <= settings.rotation_tolerance) return true;
+        if (iteration == settings.max_iterations) return false;
         ++iterations;
-        const double weight = options.position_only ? 0.0 : rotation_weight;
+        const double weight = settings.is_position_only() ? 0.0 : rotation_weight;
         Vector6 error;
         for (int i = 0; i < 3; ++i) {
             error[i] = linear[i];
@@ -132,8 +132,8 @@ std::vector<double> InverseKinematics::moving(const double* q) const {
     return x;
 }
 
-bool InverseKinematics::out_of_reach(const Pose& target, const InverseKinematicsOptions& options) const {
-    return norm(target.translation - chain_.anchor()) > chain_.reach(limits_) + options.position_tolerance;
+bool InverseKinematics::out_of_reach(const Pose& target, const IkSettings& settings) const {
+    return norm(target.translation - chain_.anchor()) > chain_.reach(limits_) + settings.position_tolerance;
 }
 
 std::int32_t InverseKinematics::mover(std::int32_t frame) const {
@@ -161,20 +161,21 @@ bool InverseKinematics::is_still_part_of(std::int32_t frame, const std::vector<s
     return false;
 }
 
-InverseKinematicsResult InverseKinematics::solve(const Pose& target, const InverseKinematicsOptions& options) const {
+InverseKinematicsResult InverseKinematics::solve(const Pose& target, const IkSettings& settings) const {
     InverseKinematicsResult result;
     const std::vector<double> start = moving(q_.data());
     std::array<double, max_chain_joints> x;
     std::array<double, max_chain_joints> best_x;
     double best = std::numeric_limits<double>::infinity();
-    const bool hopeless = out_of_reach(target, options);
-    Random random(options.seed);
-    for (int attempt = 0; attempt <= options.restarts; ++attempt) {
+    const bool hopeless = out_of_reach(target, settings);
+    Random random(settings.seed);
+    const int restarts = settings.restarts.value_or(IkSettings::default_restarts);
+    for (int attempt = 0; attempt <= restarts; ++attempt) {
         if (attempt == 0) std::copy(start.begin(), start.end(), x.begin());
         else sample(random, x.data());
         result.restarts = attempt;
         double errors[2];
-        const bool solved = improve(target, options, x.data(), errors, result.iterations);
+        const bool solved = improve(target, settings, x.data(), errors, result.iterations);
         const double cost = errors[0] + rotation_weight * errors[1];
         if (solved || cost < best) {
             best = cost;

@@ -37,10 +37,10 @@ FramePair fixed_contact(const InverseKinematics& problem, const CollisionWorld& 
 
 // Whether a solution collides; then the pair is counted, and the first one tells whether all others would too.
 bool collides(const InverseKinematics& problem, const CollisionWorld& world, const double* solution,
-              const InverseKinematicsOptions& options, InverseKinematicsSolutions& result, PairCounter& blocking) {
+              const IkSettings& settings, InverseKinematicsSolutions& result, PairCounter& blocking) {
     const FramePair pair = world.find_collision(solution);
     if (!pair) return false;
-    const bool first = ++result.in_collision == 1 && result.configurations.empty() && !options.position_only;
+    const bool first = ++result.in_collision == 1 && result.configurations.empty() && !settings.is_position_only();
     const FramePair named = first ? fixed_contact(problem, world, solution) : FramePair{};
     result.target_collides = static_cast<bool>(named);
     blocking.add(named ? named : pair);
@@ -49,11 +49,10 @@ bool collides(const InverseKinematics& problem, const CollisionWorld& world, con
 
 }  // namespace
 
-InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
-                                     const InverseKinematicsOptions& options, int count, double separation,
+InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target, const IkSettings& settings,
                                      const CollisionWorld* world, const std::function<bool()>& interrupted) {
     InverseKinematicsSolutions result;
-    if (problem.out_of_reach(target, options)) {
+    if (problem.out_of_reach(target, settings)) {
         result.status = InverseKinematicsStatus::out_of_reach;
         return result;
     }
@@ -61,23 +60,24 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
     const std::vector<double> start = problem.moving(q.data());
     std::array<double, max_chain_joints> x;
     PairCounter blocking;
-    Random random(options.seed);
+    Random random(settings.seed);
+    const int restarts = settings.restarts.value_or(IkSettings::default_restarts_of_solutions);
     std::optional<SelfMotions> motions;
-    if (world) motions.emplace(problem, target, options, *world);
-    for (int attempt = 0; attempt <= options.restarts && !result.target_collides; ++attempt) {
-        if (static_cast<int>(result.configurations.size()) >= count) break;
+    if (world) motions.emplace(problem, target, settings, restarts, *world);
+    for (int attempt = 0; attempt <= restarts && !result.target_collides; ++attempt) {
+        if (static_cast<int>(result.configurations.size()) >= settings.max_solutions) break;
         if (interrupted && attempt % 64 == 63 && interrupted()) break;
         if (attempt == 0) std::copy(start.begin(), start.end(), x.begin());
         else problem.sample(random, x.data());
         double errors[2];
         int iterations = 0;
         ++result.tries;
-        if (!problem.improve(target, options, x.data(), errors, iterations)) continue;
+        if (!problem.improve(target, settings, x.data(), errors, iterations)) continue;
         problem.unwind(x.data(), start.data());
         std::vector<double> solution = problem.full(x.data());
-        const auto close = [&](const auto& other) { return max_distance(solution, other) <= separation; };
+        const auto close = [&](const auto& other) { return max_distance(solution, other) <= settings.separation; };
         if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
-        if (!world || !collides(problem, *world, solution.data(), options, result, blocking)) {
+        if (!world || !collides(problem, *world, solution.data(), settings, result, blocking)) {
             result.configurations.push_back(std::move(solution));
             continue;
         }

@@ -62,16 +62,16 @@ double path_length(const Points& path);
 
 class PathChecker {
 public:
-    PathChecker(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
-                const PathOptions& options)
-        : entries_(entries), q_(start), resolution_(options.resolution), proves_(options.proved),
-          interrupted_(options.interrupted), constraints_(world.scene(), options.constraints, entries, start.data()),
-          view_(world, entries, start.data()), scratch_(view_.scratch()) {
-        if (options.time_limit < 1e9) {
+    PathChecker(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
+                const std::function<bool()>& interrupted)
+        : entries_(query.entries), q_(query.start), resolution_(settings.resolution), proves_(settings.proved),
+          interrupted_(interrupted), constraints_(world.scene(), query.constraints, entries_, query.start.data()),
+          view_(world, entries_, query.start.data()), scratch_(view_.scratch()) {
+        if (settings.time_limit < 1e9) {
             timed_ = true;
             deadline_ =
                 std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                       std::chrono::duration<double>(options.time_limit));
+                                                       std::chrono::duration<double>(settings.time_limit));
         }
     }
 

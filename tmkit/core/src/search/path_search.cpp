@@ -65,8 +65,8 @@ private:
 
 class Search {
 public:
-    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathOptions& options)
-        : checker_(checker), ranges_(ranges), options_(options), size_(checker.size()), random_(options.seed, 2),
+    Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges, const PathSettings& settings)
+        : checker_(checker), ranges_(ranges), settings_(settings), size_(checker.size()), random_(settings.seed, 2),
           starts_(size_), goals_(size_), step_(size_) {}
 
     // A free path from start to one of the goals, or nothing.
@@ -84,7 +84,7 @@ public:
         root_count_ = starts_.count() + goals_.count();
         Tree* grows = &starts_;
         Tree* joins = &goals_;
-        for (std::int64_t i = 0; i < options_.max_iterations && !checker_.stopped(); ++i) {
+        for (std::int64_t i = 0; i < settings_.max_iterations && !checker_.stopped(); ++i) {
             ++iterations;
             if (!has_steps(*grows)) {
                 // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
@@ -195,8 +195,8 @@ private:
     // Sets the end of a step, and whether it reaches x; returns their distance.
     double step_towards(const double* a, const double* x) {
         const double distance = tmkit::distance(a, x, size_);
-        reached_ = distance <= options_.step;
-        const double fraction = reached_ ? 1.0 : options_.step / distance;
+        reached_ = distance <= settings_.step;
+        const double fraction = reached_ ? 1.0 : settings_.step / distance;
         for (std::size_t i = 0; i < size_; ++i) step_[i] = reached_ ? x[i] : a[i] + fraction * (x[i] - a[i]);
         return distance;
     }
@@ -208,7 +208,7 @@ private:
         const double distance = step_towards(a, x);
         if (!reached_ && !checker_.constraints().empty() &&
             !(checker_.constraints().project(step_.data()) &&
-              tmkit::distance(step_.data(), x, size_) <= distance - 0.2 * options_.step))
+              tmkit::distance(step_.data(), x, size_) <= distance - 0.2 * settings_.step))
             return -1;
         points_.clear();
         if (!checker_.connect(a, step_.data(), points_, end_is_free)) return -1;
@@ -235,7 +235,7 @@ private:
 
     PathChecker& checker_;
     const std::vector<std::array<double, 2>>& ranges_;
-    const PathOptions& options_;
+    const PathSettings& settings_;
     std::size_t size_;
     Random random_;
     Tree starts_, goals_;
@@ -251,16 +251,16 @@ private:
 };
 
 // What is the same for all attempts of a query: the moving values, shifted by whole turns, and where to sample.
-class Query {
+class QueryPlanner {
 public:
-    Query(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
-          const Configurations& goals, const PathOptions& options)
-        : world_(world), entries_(entries), start_(start), options_(options), limits_(world.scene().entry_limits()),
-          checker_(world, entries, start, options) {
-        for (const std::int32_t entry : entries) x_start_.push_back(start[entry]);
-        for (const std::vector<double>& goal : goals) {
+    QueryPlanner(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
+                 const std::function<bool()>& interrupted)
+        : world_(world), query_(query), entries_(query.entries), start_(query.start), settings_(settings),
+          limits_(world.scene().entry_limits()), checker_(world, query, settings, interrupted) {
+        for (const std::int32_t entry : entries_) x_start_.push_back(start_[entry]);
+        for (const std::vector<double>& goal : query.goals) {
             std::vector<double> x;
-            for (const std::int32_t entry : entries) x.push_back(near_start(entry, goal[entry]));
+            for (const std::int32_t entry : entries_) x.push_back(near_start(entry, goal[entry]));
             x_goals_.push_back(std::move(x));
         }
     }
@@ -339,15 +339,15 @@ private:
         sort_goals();
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
         std::vector<Points> known;
-        for (const Configurations& path : options_.known) known.push_back(joined(path));
-        Search search(checker_, ranges, options_);
+        for (const Configurations& path : query_.known) known.push_back(joined(path));
+        Search search(checker_, ranges, settings_);
         std::optional<Points> path = search.run(x_start_, valid_, known, result_.iterations);
         result_.straight = search.straight();
         // Of a known path with its own ends no corner is new.
         const auto found = path ? std::find(known.begin(), known.end(), *path) : known.end();
         const bool is_new =
-            found == known.end() || found->size() > options_.known[std::size_t(found - known.begin())].size();
-        if (path && path->size() > 2 && is_new) shorten_path(*path, checker_, options_.shortcut_iterations);
+            found == known.end() || found->size() > query_.known[std::size_t(found - known.begin())].size();
+        if (path && path->size() > 2 && is_new) shorten_path(*path, checker_, settings_.shortcut_iterations);
         if (path && checker_.stop_reason() != PathStatus::interrupted) accept(*path);
         else result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
     }
@@ -393,9 +393,10 @@ private:
     }
 
     const CollisionWorld& world_;
+    const PathQuery& query_;
     const std::vector<std::int32_t>& entries_;
     const std::vector<double>& start_;
-    const PathOptions& options_;
+    const PathSettings& settings_;
     const std::vector<EntryLimits> limits_;
     PathChecker checker_;
     std::vector<double> x_start_;
@@ -412,9 +413,9 @@ double path_length(const Points& path) {
     return length;
 }
 
-PathResult search_path(const CollisionWorld& world, const std::vector<std::int32_t>& entries,
-                       const std::vector<double>& start, const Configurations& goals, const PathOptions& options) {
-    return Query(world, entries, start, goals, options).run();
+PathResult search_path(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
+                       const std::function<bool()>& interrupted) {
+    return QueryPlanner(world, query, settings, interrupted).run();
 }
 
 }  // namespace tmkit

@@ -19,10 +19,10 @@ namespace tmkit {
 
 class SelfMotions {
 public:
-    SelfMotions(const InverseKinematics& problem, const Pose& target, const InverseKinematicsOptions& options,
+    SelfMotions(const InverseKinematics& problem, const Pose& target, const IkSettings& settings, int restarts,
                 const CollisionWorld& world)
-        : problem_(problem), target_(target), options_(options), world_(world), n_(problem.entries().size()),
-          points_left_(n_ > (options.position_only ? 3u : 6u) ? points_per_restart * options.restarts : 0) {}
+        : problem_(problem), target_(target), settings_(settings), world_(world), n_(problem.entries().size()),
+          points_left_(n_ > (settings.is_position_only() ? 3u : 6u) ? points_per_restart * restarts : 0) {}
 
     // Moving values free of collision on the curve through a solution; none where that curve was followed before, or
     // when as many points as the restarts allow were checked.
@@ -63,7 +63,7 @@ private:
         }
         double errors[2];
         int iterations = 0;
-        if (!problem_.improve(target_, options_, next.data(), errors, iterations)) return false;
+        if (!problem_.improve(target_, settings_, next.data(), errors, iterations)) return false;
         const double moved = distance(next, x);
         if (moved < 0.1 * step_length || moved > 3.0 * step_length) return false;  // stuck, or on another curve
         for (std::size_t c = 0; c < n_; ++c) direction[c] = next[c] - x[c];
@@ -77,7 +77,7 @@ private:
         Vector3 translation;
         std::array<Vector6, max_chain_joints> columns;
         problem_.chain().jacobian(x.data(), rotation, translation, columns.data());
-        if (options_.position_only)
+        if (settings_.is_position_only())
             for (std::size_t c = 0; c < n_; ++c) columns[c][3] = columns[c][4] = columns[c][5] = 0.0;
         std::array<double, max_chain_joints> correction;
         std::array<bool, max_chain_joints> held{};
@@ -109,7 +109,7 @@ private:
 
     const InverseKinematics& problem_;
     const Pose& target_;
-    const InverseKinematicsOptions& options_;
+    const IkSettings& settings_;
     const CollisionWorld& world_;
     std::size_t n_;
     int points_left_;

@@ -1,6 +1,7 @@
 // Straight motions of the tip.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "tmkit/path_search.hpp"
@@ -10,19 +11,19 @@ namespace {
 
 class LineFollower {
 public:
-    LineFollower(const InverseKinematics& problem, const Pose& target, const StraightLineOptions& options)
-        : problem_(problem), options_(options), size_(problem.entries().size()),
+    LineFollower(const InverseKinematics& problem, const Pose& target, const StraightLineSettings& settings)
+        : problem_(problem), settings_(settings), size_(problem.entries().size()),
           from_(problem.chain().pose(problem.moving(problem.base().data()).data())), to_(target) {
-        ik_.position_only = options.position_only;
-        ik_.position_tolerance = ik_.rotation_tolerance = 1e-6;
-        if (options.position_only) to_.quat_xyzw = from_.quat_xyzw;
+        ik_.position_tolerance = 1e-6;
+        ik_.rotation_tolerance = settings.position_only ? std::numeric_limits<double>::infinity() : 1e-6;
+        if (settings.position_only) to_.quat_xyzw = from_.quat_xyzw;
     }
 
     std::int64_t steps() const {
         const auto [metres, radians] = from_.distance(to_);
-        const double turn = options_.position_only ? 0.0 : radians / options_.rotation_step;
+        const double turn = settings_.position_only ? 0.0 : radians / settings_.rotation_step;
         return std::max<std::int64_t>(
-            1, static_cast<std::int64_t>(std::ceil(std::max(metres / options_.position_step, turn) - 1e-9)));
+            1, static_cast<std::int64_t>(std::ceil(std::max(metres / settings_.position_step, turn) - 1e-9)));
     }
 
     // The solution at a fraction of the line that follows from `near`; sets what went wrong when there is none.
@@ -40,7 +41,7 @@ public:
             return false;
         }
         for (std::size_t i = 0; i < size_; ++i)
-            if (std::abs(x[i] - near[i]) > options_.max_joint_jump) {
+            if (std::abs(x[i] - near[i]) > settings_.max_joint_jump) {
                 result.status = StraightLineStatus::joint_jump;
                 result.joint = problem_.entries()[i];
                 return false;
@@ -89,14 +90,14 @@ private:
             problem_.chain().forward(x.data(), rotation, tip);
             const Vector3 offset = tip - from_.translation;
             const double at = square > 0.0 ? std::clamp(dot(offset, along) / square, 0.0, 1.0) : 0.0;
-            if (norm(offset - at * along) > 0.8 * options_.deviation) return true;
+            if (norm(offset - at * along) > 0.8 * settings_.deviation) return true;
         }
         return false;
     }
 
     const InverseKinematics& problem_;
-    const StraightLineOptions& options_;
-    InverseKinematicsOptions ik_;
+    const StraightLineSettings& settings_;
+    IkSettings ik_;
     std::size_t size_;
     Pose from_, to_;
 };
@@ -145,11 +146,11 @@ private:
 }  // namespace
 
 StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target, const CollisionWorld* world,
-                                 const StraightLineOptions& options) {
+                                 const StraightLineSettings& settings) {
     StraightLineResult result;
-    LineFollower follower(problem, target, options);
+    LineFollower follower(problem, target, settings);
     std::optional<LineChecker> checker;
-    if (world) checker.emplace(problem, *world, options.resolution);
+    if (world) checker.emplace(problem, *world, settings.resolution);
     std::vector<double> x = problem.moving(problem.base().data());
     result.path.push_back(problem.base());
     if (checker && !checker->start_is_free(result)) return result;

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "support/scenes.hpp"
 #include "tmkit/inverse_kinematics.hpp"
@@ -72,10 +73,10 @@ TEST_CASE("every reachable pose is found, within tolerance and limits") {
     Random random(1);
     for (int i = 0; i < 300; ++i) {
         const Pose target = pose_at(scene, "tip", "world", random_configuration(scene, random));
-        InverseKinematicsOptions options;
-        options.seed = static_cast<std::uint64_t>(i);
-        options.restarts = 50;
-        const InverseKinematicsResult result = ik.solve(target, options);
+        IkSettings settings;
+        settings.seed = static_cast<std::uint64_t>(i);
+        settings.restarts = 50;
+        const InverseKinematicsResult result = ik.solve(target, settings);
         REQUIRE(result.status == InverseKinematicsStatus::solved);
         const auto distance = pose_at(scene, "tip", "world", result.q).distance(target);
         CHECK(distance[0] <= 1.01e-5);
@@ -106,10 +107,10 @@ TEST_CASE("a target relative to a moving reference is met by both arms together"
     scene = with_arm(scene, "b_", {{0.6, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}});
     const std::vector<double> home(14, 0.3);
     const Pose target{{0.0, 0.0, 0.1}, quaternion_about({1, 0, 0}, pi)};
-    InverseKinematicsOptions options;
-    options.restarts = 100;
+    IkSettings settings;
+    settings.restarts = 100;
     const InverseKinematicsResult result =
-        problem(scene, "b_tip", "a_tip", all_entries(scene), home).solve(target, options);
+        problem(scene, "b_tip", "a_tip", all_entries(scene), home).solve(target, settings);
     REQUIRE(result.status == InverseKinematicsStatus::solved);
     const auto distance = pose_at(scene, "b_tip", "a_tip", result.q).distance(target);
     CHECK(distance[0] < 1.1e-5);
@@ -121,21 +122,21 @@ TEST_CASE("position alone can be met where position and rotation cannot") {
     const std::vector<double> home{0.1, 0.2};
     const InverseKinematics ik = problem(scene, "tip", "world", {0, 1}, home);
     const Pose target{{0.4, 0.4, 0.0}, quaternion_about({1, 0, 0}, 1.0)};
-    InverseKinematicsOptions options;
-    CHECK(ik.solve(target, options).status == InverseKinematicsStatus::not_found);
-    options.position_only = true;
-    const InverseKinematicsResult result = ik.solve(target, options);
+    IkSettings settings;
+    CHECK(ik.solve(target, settings).status == InverseKinematicsStatus::not_found);
+    settings.rotation_tolerance = std::numeric_limits<double>::infinity();
+    const InverseKinematicsResult result = ik.solve(target, settings);
     REQUIRE(result.status == InverseKinematicsStatus::solved);
     CHECK(norm(pose_at(scene, "tip", "world", result.q).translation - target.translation) < 1.1e-5);
 }
 
 TEST_CASE("a target beyond the length of the links is out of reach, one within it is not found at worst") {
     const InverseKinematics ik = problem(planar_arm(), "tip", "world", {0, 1}, {0.0, 0.1});
-    InverseKinematicsOptions options;
-    options.position_only = true;
-    CHECK(ik.solve({{0.81, 0.0, 0.0}, {0, 0, 0, 1}}, options).status == InverseKinematicsStatus::out_of_reach);
-    CHECK(ik.solve({{0.79, 0.0, 0.0}, {0, 0, 0, 1}}, options).status == InverseKinematicsStatus::solved);
-    CHECK(ik.solve({{0.1, 0.0, 0.0}, {0, 0, 0, 1}}, options).status == InverseKinematicsStatus::not_found);
+    IkSettings settings;
+    settings.rotation_tolerance = std::numeric_limits<double>::infinity();
+    CHECK(ik.solve({{0.81, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status == InverseKinematicsStatus::out_of_reach);
+    CHECK(ik.solve({{0.79, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status == InverseKinematicsStatus::solved);
+    CHECK(ik.solve({{0.1, 0.0, 0.0}, {0, 0, 0, 1}}, settings).status == InverseKinematicsStatus::not_found);
 }
 
 TEST_CASE("the angle of a continuous joint is turned to where it is nearest to the start") {
@@ -181,10 +182,10 @@ TEST_CASE("several solutions differ, are sorted by distance, and are free when a
     const Pose target = pose_at(scene, "tip", "world", {0.0, 0.9, 0.0, -1.0, 0.0, 1.2, 0.0});
     const CollisionWorld world(scene, {});
     const InverseKinematics ik = problem(scene, "tip", "world", all_entries(scene), home);
-    InverseKinematicsOptions options;
-    options.restarts = 200;
-    const InverseKinematicsSolutions all = solve_all(ik, target, options, 8, 0.1, nullptr);
-    const InverseKinematicsSolutions free = solve_all(ik, target, options, 8, 0.1, &world);
+    IkSettings settings;
+    settings.restarts = 200;
+    const InverseKinematicsSolutions all = solve_all(ik, target, settings, nullptr);
+    const InverseKinematicsSolutions free = solve_all(ik, target, settings, &world);
     REQUIRE(all.configurations.size() == 8);
     REQUIRE(free.configurations.size() > 0);
     CHECK(free.in_collision > 0);

@@ -28,7 +28,7 @@ const std::vector<double> left{0.7, 1.2, 0.0, -0.5, 0.0, 0.6, 0.0}, right{-0.7, 
 
 TEST_CASE("a straight motion that is free is the path, and needs no iteration") {
     const CollisionWorld world(room(), {});
-    const PathResult result = search_path(world, {0, 1}, {-0.5, 0.0}, {{-0.5, 0.8}}, {});
+    const PathResult result = search_path(world, {{0, 1}, {-0.5, 0.0}, {{-0.5, 0.8}}}, {});
     REQUIRE(result.status == PathStatus::solved);
     CHECK(result.path == Configurations{{-0.5, 0.0}, {-0.5, 0.8}});
     CHECK(result.iterations == 0);
@@ -40,9 +40,9 @@ TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free
     const CollisionWorld world(scene, with_margin(0.002)), plain(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
-        PathOptions options;
-        options.seed = seed;
-        const PathResult result = search_path(world, entries, left, {right}, options);
+        PathSettings settings;
+        settings.seed = seed;
+        const PathResult result = search_path(world, {entries, left, {right}}, settings);
         REQUIRE(result.status == PathStatus::solved);
         CHECK(result.path.front() == left);
         CHECK(result.path.back() == right);
@@ -68,9 +68,9 @@ TEST_CASE("the same seed gives the same path from many threads at once, another 
     std::vector<std::thread> threads;
     for (PathResult& result : results)
         threads.emplace_back([&] {
-            PathOptions options;
-            options.seed = 5;
-            result = search_path(world, entries, left, {right}, options);
+            PathSettings settings;
+            settings.seed = 5;
+            result = search_path(world, {entries, left, {right}}, settings);
         });
     for (std::thread& thread : threads) thread.join();
     REQUIRE(results.front().status == PathStatus::solved);
@@ -78,20 +78,20 @@ TEST_CASE("the same seed gives the same path from many threads at once, another 
         CHECK(result.path == results.front().path);
         CHECK(result.checks == results.front().checks);
     }
-    PathOptions other;
+    PathSettings other;
     other.seed = 6;
-    CHECK(search_path(world, entries, left, {right}, other).path != results.front().path);
+    CHECK(search_path(world, {entries, left, {right}}, other).path != results.front().path);
 }
 
 TEST_CASE("shortening never lengthens") {
     const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
-        PathOptions options;
-        options.seed = seed;
-        const double shortened = search_path(world, all_entries(scene), left, {right}, options).length;
-        options.shortcut_iterations = 0;
-        CHECK(shortened <= search_path(world, all_entries(scene), left, {right}, options).length + 1e-12);
+        PathSettings settings;
+        settings.seed = seed;
+        const double shortened = search_path(world, {all_entries(scene), left, {right}}, settings).length;
+        settings.shortcut_iterations = 0;
+        CHECK(shortened <= search_path(world, {all_entries(scene), left, {right}}, settings).length + 1e-12);
     }
 }
 
@@ -99,41 +99,41 @@ TEST_CASE("each way to fail has its own status and names its cause") {
     const EditableScene scene = room();
     const CollisionWorld world(scene, {});
     const FramePair hit = pair_of(scene, "robot", "wall");
-    PathResult result = search_path(world, {0, 1}, {0.0, 0.0}, {{0.5, 0.0}}, {});
+    PathResult result = search_path(world, {{0, 1}, {0.0, 0.0}, {{0.5, 0.0}}}, {});
     CHECK(result.status == PathStatus::start_in_collision);
     CHECK(result.pair == hit);
-    result = search_path(world, {0, 1}, {0.5, 0.0}, {{0.0, 0.0}, {3.0, 0.0}}, {});
+    result = search_path(world, {{0, 1}, {0.5, 0.0}, {{0.0, 0.0}, {3.0, 0.0}}}, {});
     CHECK(result.status == PathStatus::goal_in_collision);
     CHECK(result.pair == hit);
-    result = search_path(world, {0, 1}, {1.5, 0.0}, {{0.5, 0.0}}, {});
+    result = search_path(world, {{0, 1}, {1.5, 0.0}, {{0.5, 0.0}}}, {});
     CHECK(result.status == PathStatus::start_out_of_limits);
     CHECK(result.joint == 0);
-    result = search_path(world, {0, 1}, {0.5, 0.0}, {{0.5, -2.0}}, {});
+    result = search_path(world, {{0, 1}, {0.5, 0.0}, {{0.5, -2.0}}}, {});
     CHECK(result.status == PathStatus::goal_out_of_limits);
     CHECK(result.joint == 1);
 
     const CollisionWorld closed(room(false), {});
-    PathOptions options;
-    options.max_iterations = 200;
-    result = search_path(closed, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options);
+    PathSettings settings;
+    settings.max_iterations = 200;
+    result = search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings);
     CHECK(result.status == PathStatus::no_path);
     CHECK(result.iterations == 200);
     CHECK(result.path.empty());
     REQUIRE(result.blocking.size() == 1);
     CHECK(result.blocking.front().pair == hit);
-    options.max_iterations = 1000000000;
-    options.time_limit = 0.02;
-    CHECK(search_path(closed, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options).status == PathStatus::time_limit);
-    options.time_limit = std::numeric_limits<double>::infinity();
+    settings.max_iterations = 1000000000;
+    settings.time_limit = 0.02;
+    CHECK(search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings).status == PathStatus::time_limit);
+    settings.time_limit = std::numeric_limits<double>::infinity();
     int asked = 0;
-    options.interrupted = [&] { return ++asked == 3; };
-    CHECK(search_path(closed, {0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}, options).status == PathStatus::interrupted);
+    result = search_path(closed, {{0, 1}, {-0.5, 0.0}, {{0.5, 0.0}}}, settings, [&] { return ++asked == 3; });
+    CHECK(result.status == PathStatus::interrupted);
 }
 
 TEST_CASE("of several goals one that is free and can be reached is taken and named") {
     const CollisionWorld world(room(), {});
     const PathResult result =
-        search_path(world, {0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}, {});
+        search_path(world, {{0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}}, {});
     REQUIRE(result.status == PathStatus::solved);
     CHECK(result.goal_index == 3);
 }
@@ -191,7 +191,7 @@ TEST_CASE("a continuous joint takes the short way to a goal given several turns 
     EditableScene scene = with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
                                      joint_of_type(JointType::continuous, {0, 0, 1}));
     const CollisionWorld world(scene, {});
-    const PathResult result = search_path(world, {0}, {0.5}, {{0.7 + 6 * pi}}, {});
+    const PathResult result = search_path(world, {{0}, {0.5}, {{0.7 + 6 * pi}}}, {});
     REQUIRE(result.status == PathStatus::solved);
     CHECK(result.path.back()[0] == doctest::Approx(0.7));
 }
@@ -246,16 +246,16 @@ TEST_CASE("a straight line that fails says how far it came and why") {
     const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), entries, left);
     const Pose from = scene.pose("tip", "world", left.data());
     const Pose across{{from.translation[0], -from.translation[1], from.translation[2]}, from.quat_xyzw};
-    StraightLineOptions options;
-    options.position_only = true;
-    StraightLineResult result = straight_line(problem, across, &world, options);
+    StraightLineSettings settings;
+    settings.position_only = true;
+    StraightLineResult result = straight_line(problem, across, &world, settings);
     CHECK(result.status == StraightLineStatus::collision);
     CHECK(result.pair);
     CHECK(result.fraction > 0.0);
     CHECK(result.fraction < 1.0);
     for (const std::vector<double>& q : result.path) CHECK_FALSE(world.in_collision(q.data()));
     const Pose far{from.translation + Vector3{0.0, 2.0, 0.0}, from.quat_xyzw};
-    result = straight_line(problem, far, nullptr, options);
+    result = straight_line(problem, far, nullptr, settings);
     CHECK(result.status == StraightLineStatus::unreachable);
     CHECK(result.fraction < 0.8);
     CHECK(result.path.size() > 1);
@@ -267,7 +267,7 @@ TEST_CASE("a straight line that fails says how far it came and why") {
     CHECK(result.status == StraightLineStatus::joint_limit);
     CHECK(result.joint == 0);
     CHECK(result.fraction == doctest::Approx(2.0 / 3.0).epsilon(0.01));
-    StraightLineOptions coarse;
+    StraightLineSettings coarse;
     coarse.position_step = 0.5;
     result = straight_line(on_slide, {{0.9, 0, 0}, {0, 0, 0, 1}}, nullptr, coarse);
     CHECK(result.status == StraightLineStatus::joint_jump);
