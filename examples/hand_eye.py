@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tmkit as tk
-from tmkit.spatial import adjoint, nees_of_errors
+from tmkit.spatial import GaussianPose, adjoint, nees_of_errors
 
 Array = NDArray[np.float64]
 
@@ -163,9 +163,9 @@ def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
     """Return the scene of one view with these covariances: the error of the look is that of a frame 'seen'."""
     return (
         tk.SceneGraph("marker")
-        .add_frame("hand", "marker", pose=view @ HAND_FROM_CAMERA.inverse(), covariance=covariances["arm"])
-        .add_frame("camera", "hand", pose=HAND_FROM_CAMERA, covariance=covariances["mount"])
-        .add_frame("seen", "camera", pose=view.inverse(), covariance=covariances["camera"])
+        .add_frame("hand", "marker", pose=GaussianPose(view @ HAND_FROM_CAMERA.inverse(), covariances["arm"]))
+        .add_frame("camera", "hand", pose=GaussianPose(HAND_FROM_CAMERA, covariances["mount"]))
+        .add_frame("seen", "camera", pose=GaussianPose(view.inverse(), covariances["camera"]))
     )
 
 

@@ -24,7 +24,7 @@ import tmkit as tk
 from tmkit.errors import install_command
 from tmkit.estimation import pose_graph, solve_pose_graph, solve_with_gtsam, write_back
 from tmkit.graph import add_observation, joint_gaussian, observations
-from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance
+from tmkit.spatial import GaussianPose, chi_square_quantile, covariance_root, position_covariance
 
 Array = NDArray[np.float64]
 
@@ -47,13 +47,13 @@ def believed(*, size: float = 1.0) -> tk.SceneGraph:
     for stop in range(STOPS):
         angle = 2.0 * np.pi * stop / STOPS
         here = tk.Pose.from_rpy([-RADIUS * np.cos(angle), -RADIUS * np.sin(angle), 0.0], [0.0, 0.0, angle])
-        scene = scene.add_frame(f"base {stop}", above, pose=at.inverse() @ here, covariance=size**2 * ODOMETRY)
+        scene = scene.add_frame(f"base {stop}", above, pose=GaussianPose(at.inverse() @ here, size**2 * ODOMETRY))
         neck = tk.Pose.from_rpy([0.1, 0.0, 1.3], [0.0, 0.45, 0.1 * (stop % 3 - 1)])
-        scene = scene.add_frame(f"head {stop}", f"base {stop}", pose=neck, covariance=size**2 * NECK)
+        scene = scene.add_frame(f"head {stop}", f"base {stop}", pose=GaussianPose(neck, size**2 * NECK))
         optical = tk.Pose.from_rpy([0.06, 0.0, 0.05], [-np.pi / 2, 0.0, -np.pi / 2])
         scene = scene.add_frame(f"camera {stop}", f"head {stop}", pose=optical)
         above, at = f"base {stop}", here
-    scene = scene.add_frame("instrument", "map", pose=tk.Pose([0.2, -0.1, 0.0]), covariance=size**2 * GUESS)
+    scene = scene.add_frame("instrument", "map", pose=GaussianPose(tk.Pose([0.2, -0.1, 0.0]), size**2 * GUESS))
     for name, place in MARKERS.items():
         scene = scene.add_frame(f"marker {name}", "instrument", pose=tk.Pose(place))
     return scene

@@ -86,7 +86,7 @@ def looking() -> None:
 
 def control() -> None:
     """Arrays are edited in place and give poses and scenes."""
-    arrays = tk.SceneArrays(tk.SceneGraph(), capacity=256, shapes=10)
+    arrays = tk.SceneArrays(tk.SceneGraph(), capacity={"frames": 256, "shapes": 10})
     arrays.add_frame("cup", "world", pose=tk.Pose([0.4, 0.1, 0.05]))
     arrays.forward([])
     assert_type(arrays.poses, NDArray[np.float64])

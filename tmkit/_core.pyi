@@ -868,14 +868,28 @@ class AttachedShape:
         friction: coefficient of friction of its surface, or None to let the simulator choose.
         level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
             world choose; see ``CollisionWorld``.
-        stamp: when it was attached or seen, seconds on any clock; part of equality. None if omitted.
+
+    A stamp, the time at which it was attached or seen in seconds on any clock, is set by ``replace(stamp=...)``. It is part
+    of equality.
 
     Raises:
-        ShapeError: a colour outside 0 to 1, a negative friction, or a stamp that is not finite.
-        UnknownNameError: another level.
+        ShapeError: if a colour is outside 0 to 1 or the friction negative.
+        UnknownNameError: if there is no such level.
     """
 
-    def __init__(self, shape: Shape, pose: Pose = ..., *, color: numpy.typing.ArrayLike | None = None, visual: bool = True, collision: bool = True, friction: float | None = None, level: str | None = None, stamp: float | None = None) -> None: ...
+    def __init__(self, shape: Shape, pose: Pose = ..., *, color: numpy.typing.ArrayLike | None = None, visual: bool = True, collision: bool = True, friction: float | None = None, level: str | None = None) -> None: ...
+
+    def replace(self, **fields) -> AttachedShape:
+        """
+        Return a copy with other values of some fields.
+
+        Args:
+            fields: values by name: ``shape``, ``pose``, ``color``, ``visual``, ``collision``, ``friction``, ``level``, ``stamp``.
+
+        Raises:
+            UnknownNameError: if there is no such field.
+            ShapeError: if a colour is outside 0 to 1, the friction negative, or the stamp not finite.
+        """
 
     @property
     def shape(self) -> Shape:
@@ -888,11 +902,6 @@ class AttachedShape:
     @property
     def color(self) -> tuple[float, float, float, float] | None:
         """Red, green, blue, alpha from 0 to 1, or None."""
-
-    def moved(self, pose: Pose) -> AttachedShape:
-        """
-        Return the same shape for the same purpose at another pose frame_from_shape.
-        """
 
     @property
     def visual(self) -> bool:
@@ -1027,6 +1036,18 @@ class Joint:
 
     def __repr__(self) -> str: ...
 
+    def replace(self, **fields) -> Joint:
+        """
+        Return a copy with other values of some fields.
+
+        Args:
+            fields: values by name: ``axis``, ``lower``, ``upper``, ``velocity``, ``effort``, ``damping``, ``friction``, ``name``, ``mimic``.
+
+        Raises:
+            UnknownNameError: if there is no such field.
+            SceneError: if the axis is zero, a number is NaN, lower is above upper, or another number is negative.
+        """
+
     def __getstate__(self) -> tuple[object, ...]: ...
 
     def __setstate__(self, state: object | None) -> None: ...
@@ -1047,7 +1068,7 @@ def Free() -> Joint:
     Make an edge of any pose: its pose is scene data, it has no entry in the configuration.
     """
 
-def Revolute(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), damping: float = 0.0, friction: float = 0.0, name: str = '', mimic: Mimic | None = None) -> Joint:
+def Revolute(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), name: str = '', mimic: Mimic | None = None) -> Joint:
     """
     Make a joint that turns about an axis, in radians.
 
@@ -1057,16 +1078,16 @@ def Revolute(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), uppe
         upper: largest value.
         velocity: largest speed, rad/s or m/s.
         effort: largest torque or force, N m or N.
-        damping: N m s/rad or N s/m.
-        friction: N m or N.
         name: name of the joint, unique in a scene; the frame's name when empty.
         mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+    Damping and friction are set by ``replace(damping=..., friction=...)``.
 
     Raises:
         SceneError: a zero axis, NaN, lower above upper, a negative limit.
     """
 
-def Prismatic(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), damping: float = 0.0, friction: float = 0.0, name: str = '', mimic: Mimic | None = None) -> Joint:
+def Prismatic(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), name: str = '', mimic: Mimic | None = None) -> Joint:
     """
     Make a joint that slides along an axis, in metres.
 
@@ -1076,16 +1097,16 @@ def Prismatic(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upp
         upper: largest value.
         velocity: largest speed, rad/s or m/s.
         effort: largest torque or force, N m or N.
-        damping: N m s/rad or N s/m.
-        friction: N m or N.
         name: name of the joint, unique in a scene; the frame's name when empty.
         mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+    Damping and friction are set by ``replace(damping=..., friction=...)``.
 
     Raises:
         SceneError: a zero axis, NaN, lower above upper, a negative limit.
     """
 
-def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), effort: float = float('inf'), damping: float = 0.0, friction: float = 0.0, name: str = '', mimic: Mimic | None = None) -> Joint:
+def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), effort: float = float('inf'), name: str = '', mimic: Mimic | None = None) -> Joint:
     """
     Make a joint that turns about an axis without limits.
 
@@ -1093,10 +1114,10 @@ def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), 
         axis: (3,) direction in the frame itself; it is normalised.
         velocity: largest speed, rad/s or m/s.
         effort: largest torque or force, N m or N.
-        damping: N m s/rad or N s/m.
-        friction: N m or N.
         name: name of the joint, unique in a scene; the frame's name when empty.
         mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+    Damping and friction are set by ``replace(damping=..., friction=...)``.
 
     Raises:
         SceneError: a zero axis, NaN, a negative limit.
@@ -1219,20 +1240,28 @@ class FrameSpecification:
         body: the body it is on; one of the frame's own name if omitted.
         classes: what the frame is, e.g. ``movable``.
         shapes: the shapes on it; a ``Shape`` alone is put at its origin.
-        inertia: mass properties of the body, in the axes of this frame; None if given at another frame or unknown.
-        attributes: JSON values by key.
-        twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
-            linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
-        twist_noise: the error of the twist, as ``twist_noise(scene, frame)`` gives it; None when it is exact.
-        stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
-        noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
+
+    The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``, ``attributes`` (JSON
+    values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,) the twist), ``twist_noise``,
+    ``stamps`` and ``noise``. Each takes the value that the property of its name has.
 
     Raises:
-        SceneError: an empty name of a parent or body, an attribute that is not JSON, or noise of a twist without a
-            twist.
+        SceneError: if the name of the parent or body is empty.
     """
 
-    def __init__(self, name: str, parent: str | None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), inertia: Inertia | None = None, attributes: Mapping[str, Any] | None = None, twist: tuple[str, object] | None = None, stamps: StampedPoses | None = None, noise: EdgeNoise | None = None, twist_noise: EdgeNoise | None = None) -> None: ...
+    def __init__(self, name: str, parent: str | None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None: ...
+
+    def replace(self, **fields) -> FrameSpecification:
+        """
+        Return a copy with other values of some fields.
+
+        Args:
+            fields: values by name: ``name``, ``parent``, ``pose``, ``joint``, ``body``, ``classes``, ``shapes``, ``inertia``, ``attributes``, ``twist``, ``twist_noise``, ``stamps``, ``noise``.
+
+        Raises:
+            UnknownNameError: if there is no such field.
+            SceneError: if a name is empty, an attribute is not JSON, or there is noise of a twist without a twist.
+        """
 
     @property
     def name(self) -> str:
@@ -2171,7 +2200,7 @@ class SceneGraph:
             SceneError: a root, an edge inside one body, or others mimic the joint.
         """
 
-    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose | GaussianPose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> SceneGraph:
         """
         Add a frame under a parent. O(log n).
 
@@ -2179,14 +2208,13 @@ class SceneGraph:
             name: unique among frames.
             parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0.
+            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
+                behind the joint, comes from a source of its own; see ``set_covariance``.
             joint: how the frame moves relative to the parent; fixed if omitted.
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
             shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-                omitted. See ``set_covariance``.
 
         Raises:
             UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
@@ -2761,7 +2789,7 @@ class SceneEdit:
             SceneError: a root, an edge inside one body, or others mimic the joint.
         """
 
-    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> None:
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose | GaussianPose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
         """
         Add a frame under a parent. O(log n).
 
@@ -2769,14 +2797,13 @@ class SceneEdit:
             name: unique among frames.
             parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0.
+            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
+                behind the joint, comes from a source of its own; see ``set_covariance``.
             joint: how the frame moves relative to the parent; fixed if omitted.
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
             shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-                omitted. See ``set_covariance``.
 
         Raises:
             UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
@@ -3274,19 +3301,16 @@ class SceneArrays:
 
     Args:
         scene: the scene to start from.
-        capacity: room for so many frames; twice those of the scene and at least 64 if omitted.
-        bodies: room for so many bodies; as many as frames if omitted.
-        shapes: room for so many attached shapes; those of the scene and one for each frame if omitted.
-        allowed_pairs: room for so many pairs that may touch; those of the scene and four for each frame if omitted.
-        name_bytes: the longest name in UTF-8, also of a reason why a pair may touch; at least 64 if omitted.
-        twists: room for so many twist edges; those of the scene and one for each frame if omitted.
-        stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 if omitted.
-        groups: room for so many groups; those of the scene and 16 if omitted.
-        group_members: room for so many members of all groups; those of the scene and two for each frame if omitted.
-        noise: room for so many dimensions of noise sources on each edge; by default all those of the scene: every
-            edge can then hold the errors of all.
+        capacity: number of frames, or numbers by the names of the arrays, such as ``{"frames": 100, "stamps": 1000}``:
+            ``frames`` (by default twice those of the scene, at least 64), ``bodies`` (as many as frames), ``shapes``
+            (those of the scene and one for each frame), ``allowed_pairs`` (those of the scene and four for each frame),
+            ``name_bytes`` (length of the longest name or reason in UTF-8, at least 64), ``twists`` (those of the scene and
+            one for each frame), ``stamps`` (stamped poses of all edges; twice those of the scene, at least 256), ``groups``
+            (those of the scene and 16), ``group_members`` (those of the scene and two for each frame) and ``noise``
+            (dimensions of noise sources on each edge; all those of the scene).
 
     Raises:
+        UnknownNameError: if there is no array of a name.
         CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names
             the capacity, ``capacity`` is its size.
         ConcurrentWriteError: of an edit, ``forward`` or ``freeze``: another thread is writing.
@@ -3295,7 +3319,7 @@ class SceneArrays:
     read and to write, and what either process writes later the other does not see.
     """
 
-    def __init__(self, scene: SceneGraph, capacity: int | None = None, *, bodies: int | None = None, shapes: int | None = None, allowed_pairs: int | None = None, name_bytes: int | None = None, twists: int | None = None, stamps: int | None = None, groups: int | None = None, group_members: int | None = None, noise: int | None = None) -> None: ...
+    def __init__(self, scene: SceneGraph, capacity: int | dict[str, int] | None = None) -> None: ...
 
     def add_root(self, name: str, *, body: str | None = None) -> None:
         """
@@ -3484,7 +3508,7 @@ class SceneArrays:
             CapacityError: the joint's name is too long.
         """
 
-    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> None:
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose | GaussianPose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
         """
         Add a frame under a parent. O(depth), with a joint O(n).
 
@@ -3492,14 +3516,13 @@ class SceneArrays:
             name: unique among frames.
             parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0.
+            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
+                behind the joint, comes from a source of its own; see ``set_covariance``.
             joint: how the frame moves relative to the parent; fixed if omitted.
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
             shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
-            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-                omitted. See ``set_covariance``.
 
         Raises:
             UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.

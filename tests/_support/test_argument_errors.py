@@ -164,7 +164,7 @@ def test_bare_shapes_sit_in_the_origin_of_their_frame() -> None:
         assert SCENE.set_shapes("cup", [shape]).shapes("cup") == (attached,)
         assert SCENE.add_shape("cup", shape).shapes("cup") == (attached,)
         assert core.FrameSpecification("a", "world", shapes=[shape, attached]).shapes == (attached, attached)
-        arrays = tk.SceneArrays(SCENE, shapes=4)
+        arrays = tk.SceneArrays(SCENE, capacity={"shapes": 4})
         arrays.set_shapes("cup", [shape])
         assert arrays.freeze().shapes("cup") == (attached,)
 

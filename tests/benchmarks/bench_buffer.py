@@ -119,7 +119,7 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
             message = TransformStamped(Header(time_of, parent), child, Transform(Vector3(x, y, z), Quaternion(*q)))
             assert buffer.set_transform(message)
     stamp = (kept - 1) / 100 - 0.004
-    arrays = SceneArrays(scene, stamps=8 * kept + 8)
+    arrays = SceneArrays(scene, capacity={"stamps": 8 * kept + 8})
     place, turned_by = plain.between(stamp)
     ours = scene.pose("a3", relative_to="b3", stamp=stamp)
     assert np.allclose(ours.translation, place, atol=1e-9)

@@ -57,7 +57,7 @@ def tree(frames: int = 31) -> SceneGraph:
     links = random_chain(frames, linear=0.002, angular=0.002, seed=0)
     with SceneGraph(root="n1").edit() as edit:
         for i in range(2, frames + 1):
-            edit.add_frame(f"n{i}", f"n{i // 2}", pose=links[i - 1].mean, covariance=links[i - 1].covariance)
+            edit.add_frame(f"n{i}", f"n{i // 2}", pose=links[i - 1])
     return edit.finish()
 
 
@@ -98,9 +98,9 @@ def long_path(frames: int = 128) -> SceneGraph:
             for i in range(4):
                 link = links[i + 4 * (side == "b")]
                 parent = f"{side}{i - 1}" if i else "world"
-                edit.add_frame(f"{side}{i}", parent, pose=link.mean, covariance=link.covariance)
+                edit.add_frame(f"{side}{i}", parent, pose=link)
         for i in range(8, frames - 1):
-            edit.add_frame(f"x{i}", "world", pose=links[i].mean, covariance=links[i].covariance)
+            edit.add_frame(f"x{i}", "world", pose=links[i])
     return edit.finish()
 
 

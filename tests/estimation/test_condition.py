@@ -12,6 +12,7 @@ from support.effort import scaled_examples
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.graph import contributions, innovation, joint_gaussian, sample_poses
+from tmkit.spatial import GaussianPose
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = ("pose", "position", "bearing", "range")
@@ -152,8 +153,8 @@ def test_what_hangs_on_what_was_measured_moves_along() -> None:
         .add_frame("camera", "world", pose=Pose([0, 0, 2]))
         .add_frame("arm", "world", pose=Pose([1, 0, 0]), joint=Revolute([0, 0, 1], name="turn"))
         .add_frame("elbow", "arm", pose=Pose([0.1, 0, 0.1]), joint=Revolute([0, 1, 0], name="lift"))
-        .add_frame("hand", "elbow", pose=Pose([0.4, 0, 0.1]), covariance=1e-4 * np.eye(6))
-        .add_frame("cup", "world", pose=Pose([1.5, 0, 0.3]), covariance=1e-6 * np.eye(6))
+        .add_frame("hand", "elbow", pose=GaussianPose(Pose([0.4, 0, 0.1]), 1e-4 * np.eye(6)))
+        .add_frame("cup", "world", pose=GaussianPose(Pose([1.5, 0, 0.3]), 1e-6 * np.eye(6)))
         .add_joint_noise("turn", 1e-2)
     )
     q = [0.3, 0.0]
@@ -212,7 +213,11 @@ def test_many_looks_stay_small() -> None:
 
 def test_exact_measurements_and_exact_paths() -> None:
     """What is measured exactly is so; a measurement of what is known exactly changes nothing or contradicts."""
-    scene = SceneGraph().add_frame("a", "world", covariance=np.diag([1e-4, 1e-4, 0, 0, 0, 0])).add_frame("b", "a")
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", pose=GaussianPose(covariance=np.diag([1e-4, 1e-4, 0, 0, 0, 0])))
+        .add_frame("b", "a")
+    )
     exact = scene.condition(
         Measurement.of_pose("b", Pose([0.01, -0.02, 0]), relative_to="world", covariance=np.zeros((6, 6)))
     )
@@ -227,7 +232,11 @@ def test_exact_measurements_and_exact_paths() -> None:
 
 def test_bad_measurements_are_refused() -> None:
     """Each message says what was wrong; a failed conditioning leaves the scene and an edit as they were."""
-    scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]), covariance=np.eye(6)).add_root("moon")
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=np.eye(6)))
+        .add_root("moon")
+    )
     good = Measurement.of_pose("a", Pose(), relative_to="world", covariance=np.eye(6))
     with pytest.raises(ConfigurationError, match="joint 'a' is on the path"):
         scene.condition(good)
@@ -275,7 +284,7 @@ def test_tiny_errors_far_away_come_to_rest(reach: float, deviation: float) -> No
     scene, parent = SceneGraph(), "world"
     for name in ("a", "b", "c"):
         pose = Pose.exp(np.r_[random.normal(size=3) * reach, random.normal(size=3)])
-        scene = scene.add_frame(name, parent, pose=pose, covariance=deviation**2 * np.eye(6))
+        scene = scene.add_frame(name, parent, pose=GaussianPose(pose, deviation**2 * np.eye(6)))
         parent = name
     seen = scene.pose("c", relative_to="world") @ Pose.exp(random.normal(size=6) * deviation)
     after = scene.condition(Measurement.of_pose("c", seen, relative_to="world", covariance=deviation**2 * np.eye(6)))
@@ -286,7 +295,7 @@ def test_tiny_errors_far_away_come_to_rest(reach: float, deviation: float) -> No
 def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
     """A great variance, as messages have it for unknown parts, is taken for what it is, in all that a scene answers."""
     variances = np.array([1e-4, 1e-4, unknown, unknown, 1e-6, 1e-6])
-    scene = SceneGraph().add_frame("a", "world", covariance=np.diag(variances))
+    scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(covariance=np.diag(variances)))
     _, joint = joint_gaussian(scene, [("a", "world")])
     np.testing.assert_allclose(joint, scene.gaussian_pose("a", relative_to="world").covariance, rtol=1e-12)
     [(_, share)] = contributions(scene, "a", relative_to="world")

@@ -217,7 +217,7 @@ def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
     pytest.importorskip("gtsam")
     random = np.random.default_rng(7)
     truth = drawn_truth(random)
-    scene = observed(fixes(random, truth, 20)).add_frame("table", "world", pose=Pose([1, 1, 0]), covariance=WIDE)
+    scene = observed(fixes(random, truth, 20)).add_frame("table", "world", pose=GaussianPose(Pose([1, 1, 0]), WIDE))
     seen = Pose([1.0, 1.1, 0.1]).inverse() @ truth
     scene = add_observation(scene, "cup", seen, relative_to="table", covariance=np.diag([1e-4] * 3 + [1e-3, 1e-3, 1.0]))
     graph = pose_graph(scene)

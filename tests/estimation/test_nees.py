@@ -9,7 +9,7 @@ import pytest
 from support.nees_runs import as_independent, keep_all, squared_distances
 
 from tmkit import Measurement, Pose, Revolute, SceneGraph
-from tmkit.spatial import chi_square_quantile
+from tmkit.spatial import GaussianPose, chi_square_quantile
 
 RUNS = int(os.environ.get("TMKIT_NEES_RUNS", "200"))
 
@@ -37,9 +37,11 @@ def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measu
     """On the joint's own edge a correction is right at q; on a fixed frame behind the joint, at every configuration."""
     xi = np.array([2e-3, -1e-3, 3e-3, 2e-3, 4e-3, -1e-3])
     small = 1e-5 * np.eye(6)
-    on_joint = SceneGraph().add_frame("elbow", "world", joint=Revolute([0, 0, 1]), covariance=small)
+    on_joint = SceneGraph().add_frame("elbow", "world", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=small))
     behind = (
-        SceneGraph().add_frame("turn", "world", joint=Revolute([0, 0, 1])).add_frame("elbow", "turn", covariance=small)
+        SceneGraph()
+        .add_frame("turn", "world", joint=Revolute([0, 0, 1]))
+        .add_frame("elbow", "turn", pose=GaussianPose(covariance=small))
     )
     true = behind.set_covariance("elbow", None).set_pose("elbow", Pose.exp(xi))
     here, there = [0.3], [1.8]

@@ -72,9 +72,9 @@ def room() -> SceneGraph:
     return (
         SceneGraph()
         .add_frame("table", "world", pose=Pose([0.5, 0.0, 0.7]))
-        .add_frame("left", "world", pose=Pose([0.0, 0.5, 1.5]), covariance=4e-6 * np.eye(6))
-        .add_frame("right", "world", pose=Pose([0.0, -0.5, 1.5]), covariance=9e-6 * np.eye(6))
-        .add_frame("cup", "table", pose=Pose([0.0, 0.1, 0.05]), covariance=1e-4 * np.eye(6))
+        .add_frame("left", "world", pose=GaussianPose(Pose([0.0, 0.5, 1.5]), 4e-6 * np.eye(6)))
+        .add_frame("right", "world", pose=GaussianPose(Pose([0.0, -0.5, 1.5]), 9e-6 * np.eye(6)))
+        .add_frame("cup", "table", pose=GaussianPose(Pose([0.0, 0.1, 0.05]), 1e-4 * np.eye(6)))
     )
 
 
@@ -282,7 +282,9 @@ def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
 
 def test_frames_on_joints_can_only_be_fused() -> None:
     """A joint says where its frame is: an observation corrects an uncertain edge, and cannot replace it."""
-    scene = room().add_frame("lid", "table", joint=Revolute([0, 0, 1], name="hinge"), covariance=SMALL)
+    scene = room().add_frame(
+        "lid", "table", joint=Revolute([0, 0, 1], name="hinge"), pose=GaussianPose(covariance=SMALL)
+    )
     q = [0.4]
     pose = GaussianPose(scene.pose("lid", relative_to="left", q=q), SMALL)
     looks = [Look("lid", pose, "left", stamp=1.0, tags=frozenset("x"))]

@@ -38,14 +38,14 @@ def survey(
     parent = "world"
     for view in range(views):
         pose = Pose.from_rpy([0.5, 0.1 * view, 0.0], [0.0, 0.0, 0.2])
-        scene = scene.add_frame(f"base{view}", parent, pose=pose, covariance=covariance(random, deviation))
+        scene = scene.add_frame(f"base{view}", parent, pose=GaussianPose(pose, covariance(random, deviation)))
         scene = scene.add_frame(f"mast{view}", f"base{view}", pose=Pose([0.1, 0.0, 1.2]))
         neck = Pose.from_rpy([0.0, 0.05, 0.1], [0.1, 0.3, -0.2])
-        scene = scene.add_frame(f"head{view}", f"mast{view}", pose=neck, covariance=covariance(random, deviation))
+        scene = scene.add_frame(f"head{view}", f"mast{view}", pose=GaussianPose(neck, covariance(random, deviation)))
         scene = scene.add_frame(f"camera{view}", f"head{view}", pose=Pose.from_rpy([0.05, 0, 0], [-1.5, 0.1, 0.0]))
         parent = f"base{view}"
     for name, at in (("rock", [3.0, 1.0, 0.2]), ("lander", [3.0, -1.0, 0.5])):
-        scene = scene.add_frame(name, "world", pose=Pose(at), covariance=covariance(random, 20 * deviation))
+        scene = scene.add_frame(name, "world", pose=GaussianPose(Pose(at), covariance(random, 20 * deviation)))
         scene = scene.add_frame(f"marker of {name}", name, pose=Pose.from_rpy([0.0, 0.0, 0.3], [0.2, 0.1, 0.5]))
     truth = scene
     for frame in scene.noisy_frames:
@@ -171,9 +171,9 @@ def test_edges_on_joints_are_right_at_q() -> None:
     """A frame on a joint is corrected such that it stands as solved at the configuration of the observation."""
     scene = (
         SceneGraph()
-        .add_frame("neck", "world", pose=Pose([0, 0, 1]), joint=Revolute([0, 0, 1]), covariance=1e-4 * np.eye(6))
+        .add_frame("neck", "world", pose=GaussianPose(Pose([0, 0, 1]), 1e-4 * np.eye(6)), joint=Revolute([0, 0, 1]))
         .add_frame("camera", "neck", pose=Pose([0.1, 0, 0]))
-        .add_frame("mark", "world", pose=Pose([1, 1, 1]), covariance=1e-6 * np.eye(6))
+        .add_frame("mark", "world", pose=GaussianPose(Pose([1, 1, 1]), 1e-6 * np.eye(6)))
     )
     q = [0.6]
     seen = scene.pose("mark", relative_to="camera", q=q) @ Pose.exp([0.01, 0, 0.01, 0, 0.01, 0])
@@ -210,7 +210,7 @@ def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
     scene, parent = SceneGraph(), "world"
     for name in ("a", "b", "c"):
         pose = Pose.exp(np.r_[random.normal(size=3) * reach, random.normal(size=3)])
-        scene = scene.add_frame(name, parent, pose=pose, covariance=1e-4 * np.eye(6))
+        scene = scene.add_frame(name, parent, pose=GaussianPose(pose, 1e-4 * np.eye(6)))
         parent = name
     seen = scene.pose("c", relative_to="world") @ Pose.exp(random.normal(size=6) * 0.01)
     scene = add_observation(scene, "c", seen, relative_to="world", covariance=1e-4 * np.eye(6))

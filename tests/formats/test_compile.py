@@ -43,7 +43,9 @@ def scene_of_everything() -> SceneGraph:
     corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1 / 3]]
     shapes = [
         AttachedShape(Mesh(corners, [[0, 2, 1], [0, 1, 3]], source='a "b" \\u00e9'), color=[0.1, 0.2, 0.3, 1]),
-        AttachedShape(PointCloud([[0, 0, 0.1], [1 / 3, 0, 0]], radius=0.01), visual=False, level="box", stamp=2.5),
+        AttachedShape(PointCloud([[0, 0, 0.1], [1 / 3, 0, 0]], radius=0.01), visual=False, level="box").replace(
+            stamp=2.5
+        ),
         AttachedShape(HeightField([[0, 0.1], [0.2, 0.3]], size=[1, 2]), tk.Pose([0, 0, 1 / 7])),
         AttachedShape(Plane(), collision=False, friction=0.4),
     ]
@@ -51,7 +53,7 @@ def scene_of_everything() -> SceneGraph:
     spread = np.diag([1e-6, 2e-6, 3e-6, 1e-4, 2e-4, 3e-4])
     joint = Revolute([0, 1, 1], lower=-1 / 3, name="turn", velocity=2.0)
     scene = scene.add_frame("arm", "world", joint=joint, pose=tk.Pose.from_rpy([1, 2, 3], [0.1, 0.2, 0.3]))
-    scene = scene.add_frame("cup", "arm", covariance=spread, shapes=[Box([1, 1, 1])])
+    scene = scene.add_frame("cup", "arm", pose=tk.GaussianPose(covariance=spread), shapes=[Box([1, 1, 1])])
     scene = scene.add_stamped_pose("cup", tk.Pose([0, 0, 0.5]), stamp=1.5).set_covariance("cup", spread)
     scene = scene.set_attribute("cup", "note", {"text": '\U0001f600 "x"', "list": [1, 1.0, True, None, -1e-300]})
     scene = scene.set_attribute("cup", "seen", Stamped([1, 2], 3.25))

@@ -214,7 +214,7 @@ def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
 
 def test_groups_of_two_files_are_united_with_their_places_and_attributes(tmp_path: Path) -> None:
     """Parents and attributes with their stamps come along; of two values of one attribute the first file's counts."""
-    seen = AttachedShape(Box([0.1, 0.1, 0.1]), stamp=2.0)
+    seen = AttachedShape(Box([0.1, 0.1, 0.1])).replace(stamp=2.0)
     cup = SceneGraph().add_frame("cup", "world", shapes=[seen]).set_attribute("cup", "full", Stamped(True, 1.5))
     cup = cup.set_group("all", parents=["world"]).set_group_attribute("all", "x", Stamped(1, 3))
     cup = cup.set_attribute("world", "w", 1)

@@ -84,7 +84,9 @@ def values() -> dict[str, Any]:
     joint = Revolute([0, 0, 1], lower=-1, upper=1, mimic=Mimic("b", 0.5, 0.1))
     attached = AttachedShape(Mesh(corners, faces), Pose([1, 2, 3]), color=[1, 0, 0, 1], friction=0.5, level="hull")
     stamps = StampedPoses([0.0, 1.0], [Pose(), Pose([0.1, 0, 0])], window=5.0)
-    scene = SceneGraph().add_frame("b", "world", joint=Revolute([0, 1, 0]), shapes=[attached], covariance=np.eye(6))
+    scene = SceneGraph().add_frame(
+        "b", "world", joint=Revolute([0, 1, 0]), shapes=[attached], pose=GaussianPose(covariance=np.eye(6))
+    )
     scene = scene.add_frame("a", "b", joint=joint).add_frame("c", "b", joint=Free()).set_stamped_poses("c", stamps)
     scene = scene.set_noise("a", {NoiseSource(2): np.ones((6, 2))}).set_inertia("b", Inertia(1.0, matrix=np.eye(3)))
     scene = scene.set_attribute("b", "x", [1, "y"])

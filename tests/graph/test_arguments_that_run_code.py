@@ -15,7 +15,7 @@ import pytest
 from tmkit import _core as core
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import Measurement, NoiseSource, Revolute, SceneArrays, SceneEdit, SceneGraph, innovation
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 
 
 class Sly:
@@ -44,12 +44,12 @@ class SlyDict(dict[str, int]):
 
 def arm(joints: int) -> SceneGraph:
     """Return a chain of joints, a cup at its end and a table beside it."""
-    scene = SceneGraph().add_frame("table", "world", pose=Pose([1, 0, 0]), covariance=np.eye(6))
+    scene = SceneGraph().add_frame("table", "world", pose=GaussianPose(Pose([1, 0, 0]), np.eye(6)))
     parent = "world"
     for number in range(joints):
         scene = scene.add_frame(f"link{number}", parent, joint=Revolute([0, 0, 1], name=f"joint{number}"))
         parent = f"link{number}"
-    return scene.add_frame("cup", parent, pose=Pose([0.5, 0, 0]), covariance=np.eye(6))
+    return scene.add_frame("cup", parent, pose=GaussianPose(Pose([0.5, 0, 0]), np.eye(6)))
 
 
 def grow(target: SceneEdit | SceneArrays) -> None:
@@ -81,7 +81,7 @@ EDITS_OF_SCENES = {
     ),
     "set_noise": lambda t, run: t.set_noise("cup", {NoiseSource(2): Sly(np.ones((6, 2)), run)}),
     "add_noise": lambda t, run: t.add_noise("cup", {NoiseSource(2): Sly(np.ones((6, 2)), run)}),
-    "add_frame": lambda t, run: t.add_frame("new", "cup", covariance=Sly(COVARIANCE, run)),
+    "add_frame": lambda t, run: t.add_frame("new", "cup", pose=GaussianPose(covariance=Sly(COVARIANCE, run))),
 }
 QUERIES = {
     "forward": lambda t, run: t.forward(Sly([0.1, 0.2], run)),
@@ -115,7 +115,7 @@ def test_an_edit_whose_argument_edits_the_scene(name: str, meanwhile: Callable[[
 @pytest.mark.parametrize("name", EDITS | QUERIES)
 def test_arrays_whose_argument_edits_them(name: str, meanwhile: Callable[[Any], None]) -> None:
     """Edits and queries of arrays that change while an argument is read."""
-    arrays = SceneArrays(arm(2), 600, noise=30)
+    arrays = SceneArrays(arm(2), capacity={"frames": 600, "noise": 30})
     done: list[bool] = []
 
     def run() -> None:

@@ -198,7 +198,7 @@ class EdgesMachine(RuleBasedStateMachine):
         self.scene = (
             SceneGraph().add_root("moon").add_body("X").add_frame("a", "world").add_frame("b", "moon", body="a")
         )
-        self.arrays = SceneArrays(self.scene, noise=3)
+        self.arrays = SceneArrays(self.scene, capacity={"noise": 3})
 
     @rule(frames=st.tuples(_frames, _frames, _frames, _frames), moves=st.booleans())
     def ask_motion(self, frames: tuple[str, str, str, str], moves: bool) -> None:
@@ -248,7 +248,7 @@ class EdgesMachine(RuleBasedStateMachine):
     @rule()
     def begin_again(self) -> None:
         """Arrays made of the scene go on like those that it was frozen from."""
-        self.arrays = SceneArrays(self.scene, noise=3)
+        self.arrays = SceneArrays(self.scene, capacity={"noise": 3})
 
     @invariant()
     def variants_agree(self) -> None:
@@ -364,10 +364,10 @@ def test_what_is_full() -> None:
     """Twists, bodies, stamps, groups and members have capacities of their own; what does not fit changes nothing."""
     scene = moving_cups().set_stamped_poses("c1", StampedPoses([1, 2], [Pose(), Pose()]))
     with pytest.raises(CapacityError, match="twists is 1, but the scene alone needs 2"):
-        SceneArrays(scene, twists=1)
+        SceneArrays(scene, capacity={"twists": 1})
     with pytest.raises(CapacityError, match="stamps is 1, but the scene alone needs 2"):
-        SceneArrays(scene, stamps=1)
-    arrays = SceneArrays(scene, twists=2, bodies=6, stamps=3, groups=1, group_members=2)
+        SceneArrays(scene, capacity={"stamps": 1})
+    arrays = SceneArrays(scene, capacity={"twists": 2, "bodies": 6, "stamps": 3, "groups": 1, "group_members": 2})
     before = arrays.freeze()
     arrays.add_stamped_pose("c1", Pose(), stamp=3)
     full: list[tuple[str, str, Callable[[], Any]]] = [
@@ -399,7 +399,7 @@ def test_what_is_full() -> None:
 
 def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
     """A control loop that stamps at each step needs as much room as one history, and answers of the recent past."""
-    arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), stamps=4)
+    arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 4})
     for step in range(1000):
         arrays.add_stamped_pose("cup", Pose([step, 0, 0]), stamp=float(step), capacity=4)
     assert arrays.stamped_poses("cup").stamps.tolist() == [996, 997, 998, 999]
@@ -414,7 +414,7 @@ def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
 
 def test_readers_see_whole_twists_and_histories() -> None:
     """While a writer stamps and turns, a reader's twist is of one edit, and its pose lies between two of one line."""
-    arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), stamps=8)
+    arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 8})
     arrays.add_stamped_pose("cup", Pose(), stamp=0.0, capacity=8)
     arrays.set_twist("cup", [0.0] * 6, relative_to_body="world")
     wrong: list[object] = []

@@ -55,7 +55,7 @@ class ArraysMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         """Begin with a scene that has only its root."""
         self.scene = SceneGraph()
-        self.arrays = SceneArrays(self.scene, _FRAMES, name_bytes=_NAME_BYTES)
+        self.arrays = SceneArrays(self.scene, capacity={"frames": _FRAMES, "name_bytes": _NAME_BYTES})
         self.model = SceneModel().add_root("world")
 
     @rule(data=st.data())
@@ -118,7 +118,7 @@ class ArraysMachine(RuleBasedStateMachine):
     def begin_again(self) -> None:
         """Arrays made of the scene go on like those that it was frozen from."""
         q = self.arrays.q
-        self.arrays = SceneArrays(self.scene, _FRAMES, name_bytes=_NAME_BYTES)
+        self.arrays = SceneArrays(self.scene, capacity={"frames": _FRAMES, "name_bytes": _NAME_BYTES})
         assert not self.arrays.q.any()
         self.arrays.forward(q)
 

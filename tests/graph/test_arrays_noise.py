@@ -10,6 +10,7 @@ from support.effort import scaled_examples
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import CapacityError, SceneError
+from tmkit.spatial import GaussianPose
 
 
 @settings(max_examples=scaled_examples(0.4))
@@ -18,8 +19,10 @@ def test_arrays_and_scenes_know_the_same(seed: int) -> None:
     """After the same moves both give the same bits for every question, and freezing gives the same scene."""
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 9)
-    scene = scene.add_frame("turn", "f3", joint=Revolute([0, 0, 1]), covariance=model.random_covariance(random))
-    scene = scene.add_frame("tool", "turn", pose=Pose([0.1, 0.2, 0.3]), covariance=model.random_covariance(random))
+    scene = scene.add_frame(
+        "turn", "f3", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=model.random_covariance(random))
+    )
+    scene = scene.add_frame("tool", "turn", pose=GaussianPose(Pose([0.1, 0.2, 0.3]), model.random_covariance(random)))
     frames = scene.frame_names[1:]
     arrays = SceneArrays(scene)
     q = random.normal(size=1)
@@ -46,7 +49,7 @@ def test_room_for_errors() -> None:
     with pytest.raises(CapacityError, match="no room for another dimension of noise sources: all 0 are taken"):
         exact.set_covariance("a", np.eye(6))
     assert exact.gaussian_pose("b", relative_to="world").covariance.max() == 0.0
-    arrays = SceneArrays(scene, noise=6)
+    arrays = SceneArrays(scene, capacity={"noise": 6})
     arrays.set_covariance("a", np.eye(6))
     arrays.set_covariance("b", np.diag([1.0, 0, 0, 0, 0, 0]))
     assert arrays.gaussian_pose("b", relative_to="world").covariance[0, 0] == pytest.approx(2.0)
@@ -59,4 +62,4 @@ def test_room_for_errors() -> None:
     assert arrays.noise("b") is None
     assert arrays.freeze() == scene.set_noise("a", arrays.noise("a"))
     with pytest.raises(CapacityError):
-        SceneArrays(arrays.freeze(), noise=5)
+        SceneArrays(arrays.freeze(), capacity={"noise": 5})

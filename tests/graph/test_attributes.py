@@ -30,7 +30,7 @@ def test_attributes_come_out_as_they_went_in(values: dict[str, Any]) -> None:
     assert json.dumps(thaw(found), sort_keys=True) == json.dumps(values, sort_keys=True)
     assert hash(found) == hash(scene.specification("world").attributes)
     assert SceneGraph().set_attributes("world", found) == scene
-    assert FrameSpecification("world", None, attributes=found).attributes == values
+    assert FrameSpecification("world", None).replace(attributes=found).attributes == values
 
 
 def test_maps_are_shared_by_what_has_the_same_attributes() -> None:

@@ -340,10 +340,12 @@ def test_another_root_moves_nothing(seed: int) -> None:
         scene = scene.add_frame(
             f"f{k}",
             parent,
-            pose=Pose.exp(rng.normal(size=6)),
+            pose=GaussianPose(
+                Pose.exp(rng.normal(size=6)),
+                None if on_body or rng.random() < 0.5 else np.diag(rng.uniform(1e-6, 1e-4, 6)),
+            ),
             body=scene.body(parent) if on_body else None,
             joint=Free() if not on_body and rng.random() < 0.3 else None or scene.joint("w"),
-            covariance=None if on_body or rng.random() < 0.5 else np.diag(rng.uniform(1e-6, 1e-4, 6)),
         )
     heads = [f for f in scene.frame_names[1:] if scene.body(f) != scene.body("w")]
     if heads:

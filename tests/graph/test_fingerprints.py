@@ -43,10 +43,14 @@ def test_fingerprints_are_of_content(data: st.DataObject) -> None:
 def test_errors_are_numbered_by_their_first_use() -> None:
     """Which edges share a source is content, what a source is called is not; frames with errors come, go and move."""
     small = 1e-4 * np.eye(6)
-    scene = SceneGraph().add_frame("a", "world", covariance=small).add_frame("b", "world", covariance=small)
-    shared = scene.add_frame("c", "a", covariance=small).reparent("b", "c")
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", pose=GaussianPose(covariance=small))
+        .add_frame("b", "world", pose=GaussianPose(covariance=small))
+    )
+    shared = scene.add_frame("c", "a", pose=GaussianPose(covariance=small)).reparent("b", "c")
     versions = [scene, shared, shared.set_pose("a", Pose([1, 0, 0])), shared.remove_frame("c", subtree=True), scene]
-    versions.append(scene.add_frame("0", "world", covariance=2 * small))
+    versions.append(scene.add_frame("0", "world", pose=GaussianPose(covariance=2 * small)))
     for version in [*versions, *versions[::-1]]:
         assert version.fingerprint == pickle.loads(pickle.dumps(version)).fingerprint
     assert len({version.fingerprint for version in versions}) == len(versions) - 1

@@ -247,7 +247,7 @@ def test_stamps_must_be_finite() -> None:
     with pytest.raises(SceneError, match="attribute 'x' must be"):
         SceneGraph().set_attribute("world", "x", [Stamped(1, 2.0)])  # a value in a list has no stamp of its own
     with pytest.raises(SceneError, match="the stamp of a shape is finite seconds, not inf"):
-        AttachedShape(Box([1, 1, 1]), stamp=float("inf"))
+        AttachedShape(Box([1, 1, 1])).replace(stamp=float("inf"))
     with pytest.raises(UnknownNameError, match="unknown group 'h'"):
         SceneGraph().set_group("g").set_group_attribute("h", "x", 1)
 
@@ -265,10 +265,10 @@ def test_damaged_stamps_are_refused() -> None:
 
 def test_stamps_of_shapes_are_part_of_the_version() -> None:
     """The stamp of a shape stays with it, and two shapes that differ in it alone are two."""
-    shape = AttachedShape(Box([1, 1, 1]), stamp=2.5)
+    shape = AttachedShape(Box([1, 1, 1])).replace(stamp=2.5)
     scene = SceneGraph().set_shapes("world", [shape])
     other = SceneGraph().set_shapes("world", [Box([1, 1, 1])])
-    assert (shape.stamp, shape.moved(shape.pose).stamp, other.shapes("world")[0].stamp) == (2.5, 2.5, None)
+    assert (shape.stamp, shape.replace(pose=shape.pose).stamp, other.shapes("world")[0].stamp) == (2.5, 2.5, None)
     assert scene != other
     assert scene.digest != other.digest
     assert pickle.loads(pickle.dumps(shape)) == shape

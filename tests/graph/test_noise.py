@@ -133,12 +133,12 @@ def test_what_cancels_cancels() -> None:
     scene = (
         SceneGraph()
         .add_frame("table", "world")
-        .add_frame("cup", "table", pose=Pose([0.5, 0, 0.1]), covariance=np.diag([1e-6] * 6))
+        .add_frame("cup", "table", pose=GaussianPose(Pose([0.5, 0, 0.1]), np.diag([1e-6] * 6)))
         .add_frame("shoulder", "world", pose=Pose([0, 0, 0.5]))
         .add_frame(
-            "elbow", "shoulder", pose=Pose([0.2, 0, 0]), joint=Revolute([0, 1, 0]), covariance=np.diag([1e-5] * 6)
+            "elbow", "shoulder", pose=GaussianPose(Pose([0.2, 0, 0]), np.diag([1e-5] * 6)), joint=Revolute([0, 1, 0])
         )
-        .add_frame("hand", "elbow", pose=Pose([0.3, 0, -0.3]), covariance=np.diag([1e-4] * 6))
+        .add_frame("hand", "elbow", pose=GaussianPose(Pose([0.3, 0, -0.3]), np.diag([1e-4] * 6)))
     )
     q = [0.3]
     before = scene.gaussian_pose("cup", relative_to="table").covariance
@@ -158,7 +158,7 @@ def test_what_cancels_cancels() -> None:
 
 def test_a_pose_that_is_given_is_what_is_known() -> None:
     """Reparenting to a given pose says the edge anew: exact, or with the covariance that comes with it."""
-    scene = SceneGraph().add_frame("hand", "world").add_frame("cup", "world", covariance=np.eye(6))
+    scene = SceneGraph().add_frame("hand", "world").add_frame("cup", "world", pose=GaussianPose(covariance=np.eye(6)))
     assert scene.reparent("cup", "hand", pose=Pose([0, 0, 1])).noise("cup") is None
     placed = scene.reparent("cup", "hand", pose=Pose([0, 0, 1]), covariance=1e-4 * np.eye(6))
     assert np.array_equal(placed.edge_covariance("cup"), 1e-4 * np.eye(6))
@@ -227,7 +227,9 @@ def test_copies_of_a_scene_have_errors_of_their_own() -> None:
 def test_folding_keeps_what_is_known() -> None:
     """A chain of fixed uncertain frames becomes one edge with the errors of all, correlated as they were."""
     random = np.random.default_rng(8)
-    scene = SceneGraph().add_frame("base", "world", classes=["robot"], covariance=model.random_covariance(random))
+    scene = SceneGraph().add_frame(
+        "base", "world", classes=["robot"], pose=GaussianPose(covariance=model.random_covariance(random))
+    )
     for frame, parent in (
         ("mount", "base"),
         ("flange", "mount"),
@@ -237,7 +239,7 @@ def test_folding_keeps_what_is_known() -> None:
     ):
         joint = Revolute([0, 0, 1]) if frame == "arm" else Fixed()
         pose = Pose.exp(0.3 * random.normal(size=6))
-        scene = scene.add_frame(frame, parent, pose=pose, joint=joint, covariance=model.random_covariance(random))
+        scene = scene.add_frame(frame, parent, pose=GaussianPose(pose, model.random_covariance(random)), joint=joint)
     scene = scene.reparent("left", "camera")
     folded = collapse_fixed_frames(scene, keep=["camera", "left"])
     assert folded.frame_names == ("world", "base", "flange", "camera", "left", "arm")
@@ -253,11 +255,11 @@ def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() 
     scene, parent = SceneGraph(), "world"
     for number in range(7):
         error = model.random_covariance(random)
-        scene = scene.add_frame(f"f{number}", parent, pose=Pose.exp(random.normal(size=6)), covariance=error)
+        scene = scene.add_frame(f"f{number}", parent, pose=GaussianPose(Pose.exp(random.normal(size=6)), error))
         parent = f"f{number}"
     error = model.random_covariance(random)
     scene = scene.add_frame(
-        "arm", parent, pose=Pose.exp(random.normal(size=6)), joint=Revolute([0, 0, 1]), covariance=error
+        "arm", parent, pose=GaussianPose(Pose.exp(random.normal(size=6)), error), joint=Revolute([0, 0, 1])
     )
     folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "f6", "arm")
@@ -274,7 +276,7 @@ def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
     """A shape on an exact edge below an uncertain frame is as uncertain as that: it does not go to the frame above."""
     scene = (
         SceneGraph()
-        .add_frame("mount", "world", covariance=np.eye(6))
+        .add_frame("mount", "world", pose=GaussianPose(covariance=np.eye(6)))
         .add_frame("part", "mount", shapes=[AttachedShape(Box([1, 1, 1]))])
     )
     folded = collapse_fixed_frames(scene)
@@ -294,7 +296,7 @@ def uncertain_robot(random: np.random.Generator, frames: int) -> SceneGraph:
         error = None if random.random() < 0.3 else model.random_covariance(random, rank=int(random.integers(1, 7)))
         shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))] if random.random() < 0.2 else []
         pose = Pose.exp(random.normal(size=6) * 0.5)
-        scene = scene.add_frame(f"f{number}", parent, pose=pose, joint=joint, covariance=error, shapes=shapes)
+        scene = scene.add_frame(f"f{number}", parent, pose=GaussianPose(pose, error), joint=joint, shapes=shapes)
         if number > 3 and random.random() < 0.5:  # one source in several edges
             scene = scene.set_noise(f"f{number}", scene.noise(f"f{int(random.integers(number))}"))
     return scene
@@ -346,7 +348,11 @@ def test_folding_is_exact(seed: int, by_json: bool) -> None:
 
 def test_edits_that_go_on_count_too() -> None:
     """In one edit many errors are set; an exception leaves the scene as it was; removal takes errors along."""
-    scene = SceneGraph().add_frame("a", "world", covariance=np.eye(6)).add_frame("b", "a", covariance=np.eye(6))
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world", pose=GaussianPose(covariance=np.eye(6)))
+        .add_frame("b", "a", pose=GaussianPose(covariance=np.eye(6)))
+    )
     with scene.edit() as edit:
         edit.reparent("b", "world")
         edit.set_covariance("a", None)
@@ -367,7 +373,7 @@ def test_bad_input_is_refused_with_its_defect() -> None:
     with pytest.raises(SceneError, match="is not symmetric: two entries that should be equal differ by 1"):
         scene.set_covariance("cup", np.eye(6) + np.eye(6, k=1))
     with pytest.raises(SceneError, match=r"must have shape \(6, 6\), not \(5, 5\)"):
-        scene.add_frame("x", "cup", covariance=np.eye(5))
+        scene.add_frame("x", "cup", pose=GaussianPose(covariance=np.eye(5)))
     with pytest.raises(SceneError, match="frame 'world' is a root, which has no covariance"):
         scene.set_covariance("world", np.eye(6))
     with pytest.raises(SceneError, match=r"the map of noise source 'heat' must have shape \(6, 2\)"):
@@ -387,7 +393,7 @@ def test_exact_scenes_answer_exactly() -> None:
     scene = (
         SceneGraph()
         .add_frame("a", "world", pose=Pose([1, 2, 3]))
-        .add_frame("b", "a", covariance=np.diag([0, 0, 1e-4, 0, 0, 0]))
+        .add_frame("b", "a", pose=GaussianPose(covariance=np.diag([0, 0, 1e-4, 0, 0, 0])))
     )
     assert scene.gaussian_pose("a", relative_to="world") == GaussianPose(Pose([1, 2, 3]))
     assert np.linalg.matrix_rank(scene.gaussian_pose("b", relative_to="world").covariance) == 1
@@ -401,7 +407,7 @@ def body_with_mount(covariance: np.ndarray | None) -> SceneGraph:
         SceneGraph()
         .add_body("Robot")
         .add_frame("robot", "world", pose=Pose([1, 0, 0]), body="Robot")
-        .add_frame("mount", "robot", pose=Pose([0, 0, 0.5]), body="Robot", covariance=covariance)
+        .add_frame("mount", "robot", pose=GaussianPose(Pose([0, 0, 0.5]), covariance), body="Robot")
         .add_frame("lens", "mount", pose=Pose([0.1, 0, 0]), body="Robot")
     )
 

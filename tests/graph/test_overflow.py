@@ -24,8 +24,8 @@ HUGE = 1e300 * np.eye(6)
 
 def far_scene() -> SceneGraph:
     """Return two frames so far out that what lies between them is beyond all numbers."""
-    scene = SceneGraph().add_frame("a", "world", pose=Pose([1.7e308, 0, 0]), covariance=HUGE)
-    return scene.add_frame("b", "world", pose=Pose([-1.7e308, 0, 0]), covariance=HUGE).add_frame("c", "a", pose=FAR)
+    scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(Pose([1.7e308, 0, 0]), HUGE))
+    return scene.add_frame("b", "world", pose=GaussianPose(Pose([-1.7e308, 0, 0]), HUGE)).add_frame("c", "a", pose=FAR)
 
 
 OVERFLOWS: dict[str, Callable[[], Any]] = {
@@ -96,8 +96,8 @@ def test_infinite_properties_of_joints_and_shapes_are_refused_or_meant() -> None
     assert np.isinf(core.Plane().bounds[0]).any()
     assert math.isinf(core.Plane().volume)
     for make in (
-        lambda: Revolute([0, 0, 1], friction=math.inf),
-        lambda: Revolute([0, 0, 1], damping=math.inf),
+        lambda: Revolute([0, 0, 1]).replace(friction=math.inf),
+        lambda: Revolute([0, 0, 1]).replace(damping=math.inf),
         lambda: Inertia(math.inf),
         lambda: Inertia(1.0, [math.inf, 0, 0]),
         lambda: Box([math.inf, 1, 1]),
@@ -113,7 +113,7 @@ def test_infinite_properties_of_joints_and_shapes_are_refused_or_meant() -> None
 def test_json_numbers_beyond_all_numbers_are_refused() -> None:
     """1e999 in a JSON scene is read as infinite by Python, and refused wherever it stands."""
     scene = SceneGraph().add_frame(
-        "a", "world", pose=Pose([7, 8, 9]), shapes=[AttachedShape(Box([7, 8, 9]))], covariance=7 * np.eye(6)
+        "a", "world", pose=GaussianPose(Pose([7, 8, 9]), 7 * np.eye(6)), shapes=[AttachedShape(Box([7, 8, 9]))]
     )
     text = json.dumps(scene_to_dict(scene.set_attribute("a", "x", 7.0)))
     places = [place for place in range(len(text)) if text.startswith("7.0", place)]

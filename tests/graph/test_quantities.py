@@ -96,7 +96,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "set_twist in arrays": lambda: tk.SceneArrays(SCENE).set_twist(
         "cup", cm(1, 2, 3, 0, 0, 0), relative_to_body="world"
     ),
-    "specification": lambda: _core.FrameSpecification("a", "world", twist=("cup", cm(1, 2, 3, 0, 0, 0))),
+    "specification": lambda: _core.FrameSpecification("a", "world").replace(twist=("cup", cm(1, 2, 3, 0, 0, 0))),
     "covariance": lambda: SCENE.set_covariance("cup", cm(*np.eye(6).tolist())),
     "configuration": lambda: SCENE.configuration({"arm": cm(1)}),
     "q": lambda: SCENE.at([cm(1)]),
@@ -109,7 +109,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "Pose.from_matrix": lambda: tk.Pose.from_matrix(cm(*np.eye(4).tolist())),
     "Pose.interpolate": lambda: tk.Pose().interpolate(tk.Pose(), cm(1)),
     "compose_each": lambda: compose_each(cm([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]), [[0, 0, 0, 0, 0, 0, 1.0]]),
-    "edge covariance": lambda: SCENE.add_frame("x", "world", covariance=cm(*np.eye(6).tolist())),
+    "edge covariance": lambda: SCENE.add_frame("x", "world", pose=GaussianPose(covariance=cm(*np.eye(6).tolist()))),
     "qd": lambda: SCENE.at([0.0], [cm(1)]),
     "stamp of a query": lambda: SCENE.pose("cup", relative_to="world", stamp=cm(1.0)),
     "velocity of a joint": lambda: tk.Revolute([0, 0, 1], velocity=cm(1)),

@@ -132,7 +132,7 @@ def test_joints_keep_their_values() -> None:
 def test_what_is_full_changes_nothing() -> None:
     """An edit for which there is no room names the capacity, its size and the argument, and leaves all as it was."""
     scene = table()
-    arrays = SceneArrays(scene, 7, bodies=6, shapes=1, allowed_pairs=1, name_bytes=8)
+    arrays = SceneArrays(scene, capacity={"frames": 7, "bodies": 6, "shapes": 1, "allowed_pairs": 1, "name_bytes": 8})
     box = AttachedShape(Sphere(0.1))
     arrays.allow_collision("hand", "cup")
     before = arrays.freeze()
@@ -176,7 +176,7 @@ def test_a_scene_that_does_not_fit_is_refused() -> None:
         SceneArrays(table(), 5)
     assert (full.value.kind, full.value.capacity) == ("frames", 5)
     with pytest.raises(CapacityError, match="name_bytes is 4, but the scene alone needs 8"):
-        SceneArrays(table(), name_bytes=4)
+        SceneArrays(table(), capacity={"name_bytes": 4})
     with pytest.raises(CapacityError, match="at most 1073741824 can be kept"):
         SceneArrays(table(), 2**40)
 

@@ -637,8 +637,8 @@ def test_a_specification_says_all_of_a_frame() -> None:
     """Its attributes are what was given, with defaults spelled out."""
     inertia, box = Inertia(2.0), AttachedShape(Box([1, 1, 1]))
     frame = FrameSpecification(
-        "a", "b", pose=Pose([1, 0, 0]), joint=Free(), body="c", classes=["d"], shapes=[box], inertia=inertia
-    )
+        "a", "b", pose=Pose([1, 0, 0]), joint=Free(), body="c", classes=["d"], shapes=[box]
+    ).replace(inertia=inertia)
     assert (frame.name, frame.parent, frame.pose, frame.joint) == ("a", "b", Pose([1, 0, 0]), Free())
     assert (frame.body, frame.classes, frame.shapes, frame.inertia) == ("c", ("d",), (box,), inertia)
     assert repr(frame) == "FrameSpecification('a', parent='b')"
@@ -670,8 +670,8 @@ def test_frames_that_contradict_each_other() -> None:
     with pytest.raises(SceneError, match="frame 'a' is a root, which has no joint and no pose"):
         SceneGraph.from_frames([FrameSpecification("a", None, pose=Pose([1, 0, 0]))])
     twice = [
-        FrameSpecification("a", None, inertia=Inertia(1.0)),
-        FrameSpecification("b", "a", body="a", inertia=Inertia(1.0)),
+        FrameSpecification("a", None).replace(inertia=Inertia(1.0)),
+        FrameSpecification("b", "a", body="a").replace(inertia=Inertia(1.0)),
     ]
     with pytest.raises(SceneError, match="body 'a' has its inertia given twice, on frames 'a' and 'b'"):
         SceneGraph.from_frames(twice)

@@ -298,7 +298,7 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
     (lambda: Prismatic([0, 0, 1], lower=float("inf")), SceneError, "has limits that no value meets"),
     (lambda: Prismatic([0, 0, 1], velocity=-1), SceneError, "has a negative velocity or effort limit"),
     (lambda: Continuous([0, 0, 1], effort=-1), SceneError, "has a negative velocity or effort limit"),
-    (lambda: Continuous([0, 0, 1], damping=-1), SceneError, "has a negative damping or friction"),
+    (lambda: Continuous([0, 0, 1]).replace(damping=-1), SceneError, "has a negative damping or friction"),
     (lambda: Mimic(""), SceneError, "a mimic rule needs the name of the leading joint"),
     (lambda: Mimic("a", float("nan")), SceneError, "the mimic rule of joint 'a' is not finite"),
 ]

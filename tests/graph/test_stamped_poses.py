@@ -325,7 +325,7 @@ def test_bad_documents() -> None:
     with pytest.raises(FileFormatError, match=r"capacity.*expected a whole number above 0, received 2.5"):
         scene_from_dict(document)
     with pytest.raises(SceneError, match="is a root, which has no pose"):
-        SceneGraph.from_frames([FrameSpecification("world", None, stamps=StampedPoses())])
+        SceneGraph.from_frames([FrameSpecification("world", None).replace(stamps=StampedPoses())])
 
 
 # --------------------------------------------------------------------------------------------------------- differences

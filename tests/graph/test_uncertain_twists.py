@@ -33,7 +33,7 @@ from tmkit.graph import (
 )
 from tmkit.graph.semantic_edges.integration import finite_difference
 from tmkit.relations import PoseCoord, SemanticError, SemanticTwist, TwistCoord
-from tmkit.spatial import GaussianTwist, right_jacobian, sampling_floor
+from tmkit.spatial import GaussianPose, GaussianTwist, right_jacobian, sampling_floor
 
 SEEDS = st.integers(0, 2**32 - 1)
 COORDS = (
@@ -231,7 +231,7 @@ def test_what_moved_tells_how_it_moved(seed: int, dt: float) -> None:
 def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
     """Errors of the two poses that have nothing in common both count, divided by the time."""
     small = np.diag([1e-6] * 6)
-    earlier = SceneGraph().add_frame("cart", "world", covariance=small)
+    earlier = SceneGraph().add_frame("cart", "world", pose=GaussianPose(covariance=small))
     later = earlier.set_pose("cart", Pose([0.1, 0, 0])).set_covariance("cart", small)
     twist = twist_covariance(finite_difference(earlier, later, 0.1), "cart")
     assert np.allclose(twist[:3, :3], np.diag([2e-4, 2e-4 + 5e-7, 2e-4 + 5e-7]), rtol=1e-9)
@@ -406,7 +406,7 @@ def test_arrays_hold_errors_of_twists() -> None:
     with pytest.raises(SceneError, match=r"covariance of the twist of 'lamp' relative to 'Base' is not positive"):
         arrays.set_twist("lamp", np.ones(6), relative_to_body="Base", covariance=-np.eye(6))
     with pytest.raises(CapacityError, match="no room for another twist"):
-        SceneArrays(scene.add_frame("pot", "base"), twists=3).set_twist(
+        SceneArrays(scene.add_frame("pot", "base"), capacity={"twists": 3}).set_twist(
             "pot", np.ones(6), relative_to_body="Base", covariance=np.eye(6)
         )
 
@@ -443,7 +443,7 @@ def test_bad_covariances_are_refused_by_name() -> None:
         scene.set_twist_noise("cort", None)
     noise = twist_noise(scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6)), "cart")
     with pytest.raises(SceneError, match="frame 'cart' has no twist"):
-        FrameSpecification("cart", "world", twist_noise=noise)
+        FrameSpecification("cart", "world").replace(twist_noise=noise)
 
 
 def test_questions_that_have_no_answer() -> None:

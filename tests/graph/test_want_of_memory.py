@@ -50,4 +50,4 @@ def test_room_beyond_numbers_is_refused() -> None:
     with pytest.raises(CapacityError, match="capacity is 2147483648, but at most 1073741824 can be kept"):
         SceneArrays(SceneGraph(), capacity=2**31)
     with pytest.raises(CapacityError, match="stamps is 2147483648, but at most 1073741824 can be kept"):
-        SceneArrays(SceneGraph(), stamps=2**31)
+        SceneArrays(SceneGraph(), capacity={"stamps": 2**31})

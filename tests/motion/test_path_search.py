@@ -6,8 +6,8 @@ import math
 import os
 import signal
 import threading
-from typing import Any
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest

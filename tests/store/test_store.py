@@ -17,7 +17,7 @@ from support.scene_model import RefusedError, SceneModel
 import tmkit as tk
 from tmkit.errors import ArgumentError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import AttachedShape, HeightField, Mesh, PointCloud, Revolute, SceneGraph, Stamped, diff
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 from tmkit.store import Store, StoreLimits
 
 
@@ -66,7 +66,7 @@ def everything() -> SceneGraph:
     field = HeightField([[0, 0.1], [0.2, 0.3], [0, 0]], size=[1, 2])
     scene = tk.load_scene("panda_table", "blocks3")
     scene = scene.add_frame(
-        "x", "world", pose=Pose([1, 2, 3]), covariance=small, shapes=[mesh, AttachedShape(cloud, stamp=3.0)]
+        "x", "world", pose=GaussianPose(Pose([1, 2, 3]), small), shapes=[mesh, AttachedShape(cloud).replace(stamp=3.0)]
     )
     scene = scene.add_frame("y", "x", joint=Revolute([0, 0, 1], lower=-1, upper=2, velocity=3), shapes=[mesh, field])
     scene = scene.set_attributes("x", {"colour": "red", "big": 2**80, "tags": Stamped([1, {"a": None}], 2.5)})
@@ -96,8 +96,8 @@ def test_all_that_a_scene_can_say(tmp_path: Path) -> None:
 
 def test_versions_share_their_errors(tmp_path: Path) -> None:
     """A source is one in all versions that a store gives, so correlations and small differences are kept."""
-    scene = SceneGraph().add_frame("a", "world", covariance=1e-4 * np.eye(6)).add_frame("cup", "a")
-    held = scene.add_frame("hand", "world", covariance=1e-4 * np.eye(6)).reparent("cup", "hand")
+    scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6))).add_frame("cup", "a")
+    held = scene.add_frame("hand", "world", pose=GaussianPose(covariance=1e-4 * np.eye(6))).reparent("cup", "hand")
     with Store(tmp_path) as store:
         store.put(scene)
         store.put(held)

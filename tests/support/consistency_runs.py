@@ -122,7 +122,7 @@ def known_scene(prior: Array) -> SceneGraph:
     scene = SceneGraph()
     for name, place in ANCHORS.items():
         scene = scene.add_frame(name, "world", pose=Pose(place))
-    return scene.add_frame("cup", "world", pose=START, covariance=prior)
+    return scene.add_frame("cup", "world", pose=GaussianPose(START, prior))
 
 
 def run(kind: str, prior: str, *, updates: int, max_iterations: int, seed: int) -> Outcome:

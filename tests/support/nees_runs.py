@@ -39,11 +39,13 @@ def known_scene() -> SceneGraph:
 
     scene = (
         SceneGraph()
-        .add_frame("camera", "world", pose=Pose.from_rpy([0.4, 0.0, 1.4], [np.pi, 0.1, 0.0]), covariance=square(3, 3))
-        .add_frame("table", "world", pose=Pose([0.5, 0.2, 0.3]), covariance=square(4, 2))
-        .add_frame("shelf", "world", pose=Pose([0.4, -0.5, 0.4]), covariance=square(5, 3))
-        .add_frame("base", "world", covariance=square(2, 2))
-        .add_frame("cup", "table", pose=Pose([0.05, 0.03, 0.05]), covariance=square(10, 15))
+        .add_frame(
+            "camera", "world", pose=GaussianPose(Pose.from_rpy([0.4, 0.0, 1.4], [np.pi, 0.1, 0.0]), square(3, 3))
+        )
+        .add_frame("table", "world", pose=GaussianPose(Pose([0.5, 0.2, 0.3]), square(4, 2)))
+        .add_frame("shelf", "world", pose=GaussianPose(Pose([0.4, -0.5, 0.4]), square(5, 3)))
+        .add_frame("base", "world", pose=GaussianPose(covariance=square(2, 2)))
+        .add_frame("cup", "table", pose=GaussianPose(Pose([0.05, 0.03, 0.05]), square(10, 15)))
     )
     above = "base"
     for number, (axis, reach) in enumerate(([[0, 0, 1], 0.3], [[0, 1, 0], 0.4], [[0, 1, 0], 0.3])):
@@ -51,7 +53,7 @@ def known_scene() -> SceneGraph:
         scene = scene.add_frame(f"joint{number}", above, joint=joint)
         above = f"link{number}"
         pose = Pose([0, 0, reach] if number == 0 else [reach, 0, 0])
-        scene = scene.add_frame(above, f"joint{number}", pose=pose, covariance=square(1, 1))
+        scene = scene.add_frame(above, f"joint{number}", pose=GaussianPose(pose, square(1, 1)))
         scene = scene.add_joint_noise(f"q{number}", (3 * MILLI) ** 2)
     return scene.add_frame("hand", above, pose=Pose([0.1, 0, 0]))
 

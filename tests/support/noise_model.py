@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit import NoiseSource, Pose, SceneGraph
+from tmkit.spatial import GaussianPose
 
 Array = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def random_tree(random: np.random.Generator, frames: int, *, scale: float = 0.5)
             parent = names[int(random.integers(max(0, len(names) - 4), len(names)))]
             covariance_ = None if random.random() < 0.2 else random_covariance(random, rank=int(random.integers(1, 7)))
             pose = Pose.exp(random.normal(size=6) * scale)
-            edit.add_frame(f"f{number}", parent, pose=pose, covariance=covariance_)
+            edit.add_frame(f"f{number}", parent, pose=GaussianPose(pose, covariance_))
             names.append(f"f{number}")
     return edit.finish()
 

@@ -77,15 +77,18 @@ def make_scene() -> SceneGraph:
     world = scene.frame_names[0]
     scene = scene.add_frame(TABLE, world, pose=Pose([0.5, 0, 0.4]), classes=["surface" + _LONG], shapes=[BOX])
     scene = scene.add_frame(
-        ARM, world, joint=core.Revolute([0, 0, 1], lower=-2, upper=2, name=JOINT), covariance=COVARIANCE
+        ARM,
+        world,
+        joint=core.Revolute([0, 0, 1], lower=-2, upper=2, name=JOINT),
+        pose=GaussianPose(covariance=COVARIANCE),
     )
     scene = scene.add_frame(
-        HAND, ARM, pose=Pose([0.5, 0, 0.6]), shapes=[core.AttachedShape(CUBE)], covariance=COVARIANCE
+        HAND, ARM, pose=GaussianPose(Pose([0.5, 0, 0.6]), COVARIANCE), shapes=[core.AttachedShape(CUBE)]
     )
     scene = scene.add_frame(LID, HAND, joint=core.Prismatic([0, 0, 1], name="slide" + _LONG))
     scene = scene.add_frame("finger", LID, joint=core.Revolute([0, 1, 0], name=FOLLOWER, mimic=core.Mimic(JOINT, 0.5)))
     scene = scene.add_frame(
-        CUP, TABLE, pose=Pose([0, 0, 0.05]), classes=["movable" + _LONG], shapes=[BOX], covariance=COVARIANCE
+        CUP, TABLE, pose=GaussianPose(Pose([0, 0, 0.05]), COVARIANCE), classes=["movable" + _LONG], shapes=[BOX]
     )
     scene = scene.set_inertia(CUP, core.Inertia(0.2, matrix=np.eye(3))).set_attributes(
         CUP, {"colour" + _LONG: ["red" + _LONG]}
@@ -285,7 +288,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     "copy": copy.copy,
     "pickle": pickle.dumps,
     "json": formats.scene_to_dict,
-    "arrays": lambda s: SceneArrays(s, 30, noise=20),
+    "arrays": lambda s: SceneArrays(s, capacity={"frames": 30, "noise": 20}),
     "no_room": lambda s: _refused(lambda: SceneArrays(s, 1)),
     "specifications": lambda s: (
         lambda f: (
@@ -401,7 +404,7 @@ _VALUES: dict[str, Callable[[Any], object]] = {
     ],
     "bad_shape": lambda _: _refused(lambda: core.Box([-1, 2, 3])),
     "attached": lambda _: (
-        BOX.moved(Pose()),
+        BOX.replace(pose=Pose()),
         repr(BOX),
         BOX.shape,
         BOX.color,
@@ -432,8 +435,8 @@ _VALUES: dict[str, Callable[[Any], object]] = {
             core.Measurement.of_range(CUP, 1.0, relative_to=HAND, deviation=0.1),
         )
     ],
-    "specification": lambda _: core.FrameSpecification(
-        NEW, CUP, body=LID, classes=[NEW], shapes=[BOX], attributes={NEW: NEW}, twist=(CUP, [0] * 6), stamps=STAMPS
+    "specification": lambda _: core.FrameSpecification(NEW, CUP, body=LID, classes=[NEW], shapes=[BOX]).replace(
+        attributes={NEW: NEW}, twist=(CUP, [0] * 6), stamps=STAMPS
     ),
     "unpickle_scene": lambda _: pickle.loads(_pickled_scene),
     **{
@@ -515,13 +518,13 @@ def operations() -> dict[str, Operation]:
         found[f"edit.{name}"] = Operation(lambda: _grown(first), run, lambda e: _edit_state(e, first))
     for name, run in _edits(of_arrays=True).items():
         found[f"arrays.{name}"] = Operation(
-            lambda: SceneArrays(first, 30, noise=30), run, lambda a: _scene_state(a.freeze())
+            lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}), run, lambda a: _scene_state(a.freeze())
         )
     for name, run in (_QUERIES | _SCENE_QUERIES).items():
         found[f"scene.{name}"] = Operation(_fresh, run, _scene_state)
     for name, run in (_QUERIES | _ARRAY_QUERIES).items():
         found[f"arrays.{name}"] = Operation(
-            lambda: SceneArrays(first, 30, noise=30), run, lambda a: _scene_state(a.freeze())
+            lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}), run, lambda a: _scene_state(a.freeze())
         )
     for name, run in _WORLD_QUERIES.items():
         found[f"world.{name}"] = Operation(

@@ -35,10 +35,10 @@ def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) 
         for body in ("Base", "Tray", "Cup", "Lamp"):
             edit.add_body(body)
         edit.add_root("base", body="Base")
-        edit.add_frame("tray", "base", pose=pose(), body="Tray", covariance=spread())
-        edit.add_frame("cup", "tray", pose=pose(), body="Cup", covariance=spread(3))
+        edit.add_frame("tray", "base", pose=GaussianPose(pose(), spread()), body="Tray")
+        edit.add_frame("cup", "tray", pose=GaussianPose(pose(), spread(3)), body="Cup")
         edit.add_frame("handle", "cup", pose=pose(), body="Cup")
-        edit.add_frame("lamp", "cup", pose=pose(), body="Lamp", covariance=spread())
+        edit.add_frame("lamp", "cup", pose=GaussianPose(pose(), spread()), body="Lamp")
         for frame, reference, rank in (("tray", "Base", 6), ("handle", "Tray", 4), ("lamp", "Base", 1)):
             covariance = random_covariance(random, rank=rank) if random.random() < 0.8 else None
             edit.set_twist(frame, random.normal(size=6), relative_to_body=reference, covariance=covariance)

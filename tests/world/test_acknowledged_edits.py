@@ -169,7 +169,7 @@ def assert_recorded(server: WorldServer, folder: Path) -> None:
 WAYS: dict[str, Callable[[Any, Path], Any]] = {
     "set_attribute": lambda value, _: SceneGraph().set_attribute("world", "k", value).attributes("world")["k"],
     "set_attributes": lambda value, _: SceneGraph().set_attributes("world", {"k": value}).attributes("world")["k"],
-    "specification": lambda value, _: FrameSpecification("a", None, attributes={"k": value}).attributes["k"],
+    "specification": lambda value, _: FrameSpecification("a", None).replace(attributes={"k": value}).attributes["k"],
     "group": lambda value, _: SceneGraph().set_group("g", attributes={"k": value}).group("g").attributes["k"],
     "group attribute": lambda value, _: (
         SceneGraph().set_group("g").set_group_attribute("g", "k", value).group("g").attributes["k"]

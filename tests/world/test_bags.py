@@ -418,7 +418,7 @@ def test_a_recorder_of_a_world_without_time(tmp_path: Path) -> None:
     """Static poses alone make a bag; frames whose topics would be the same have two."""
     scene = SceneGraph()
     for name in ("a b", "a_b", "a-b"):
-        scene = scene.add_frame(name, "world", covariance=np.eye(6))
+        scene = scene.add_frame(name, "world", pose=GaussianPose(covariance=np.eye(6)))
     with BagRecorder(tmp_path / "bag") as recorder:
         recorder.record(scene)
     buffer = Buffer()

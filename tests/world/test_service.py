@@ -20,7 +20,7 @@ from support.scene_model import SceneModel
 
 from tmkit.errors import ArgumentError, FileFormatError, MissingFileError, SceneError, ServiceError, TimeLimitError
 from tmkit.graph import Box, Mesh, NoiseSource, Revolute, SceneGraph
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 from tmkit.store.encoding import DifferenceWriter
 from tmkit.world import Client, InProcessTransport, LiveScene, ServiceLimits, WorldServer
 from tmkit.world.service import messages as m
@@ -52,7 +52,9 @@ def test_clients_edit_as_scenes_are_edited(served: tuple[WorldServer, Client]) -
     expected = server.live.scene
     more: dict[str, Any] = {"pose": Pose([0, 1, 0]), "classes": ["movable"], "shapes": [Box([1, 2, 3])]}
     for name in ("cup", "pan"):
-        expected = expected.add_frame(name, "table", covariance=COVARIANCE, **more).set_attribute(name, "a", [1])
+        expected = expected.add_frame(name, "table", pose=GaussianPose(covariance=COVARIANCE), **more).set_attribute(
+            name, "a", [1]
+        )
         client.add_frame(name, "table", covariance=COVARIANCE, attributes={"a": [1]}, **more)
     joint = Revolute([0, 0, 1], lower=-1.0, upper=1.0)
     expected = expected.add_frame("door", "world", joint=joint).add_root("map").add_frame("knob", "door", body="door")
@@ -87,7 +89,7 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
     server.live.update(
         lambda scene: (
             scene.add_frame("arm", "table", joint=Revolute([0, 0, 1]))
-            .add_frame("hand", "arm", pose=Pose([0, 0, 1]), covariance=COVARIANCE, classes=["tool"])
+            .add_frame("hand", "arm", pose=GaussianPose(Pose([0, 0, 1]), COVARIANCE), classes=["tool"])
             .set_attribute("hand", "k", {"a": [1]})
         )
     )

@@ -54,7 +54,7 @@ def test_a_prediction_goes_on_as_the_frame_moved() -> None:
 
 def test_the_covariance_of_a_prediction_is_the_known_one() -> None:
     """Without rotation: that of the pose, of the twist times dt^2, and of the acceleration, s dt^3 / 3."""
-    scene = SceneGraph().add_frame("cup", "world", classes=["movable"], covariance=4e-4 * np.eye(6))
+    scene = SceneGraph().add_frame("cup", "world", classes=["movable"], pose=GaussianPose(covariance=4e-4 * np.eye(6)))
     for stamp in (0.0, 2.0):
         scene = scene.add_stamped_pose("cup", Pose([0.5 * stamp, 0.0, 0.0]), stamp=stamp)
     made = run_block(LiveScene(scene), Predictor("next", "world", horizon=3.0, acceleration_noise=(0.03, 0.06)))
@@ -97,7 +97,7 @@ def look(scene: SceneGraph, stamp: float, *places: tuple[float, float], kind: st
         scene = scene.remove_frame(old)
     for k, (x, y) in enumerate(places):
         scene = scene.add_frame(
-            f"seen {k}", "camera", pose=Pose([x, y, 0.0]), classes=["detection", kind], covariance=_R
+            f"seen {k}", "camera", pose=GaussianPose(Pose([x, y, 0.0]), _R), classes=["detection", kind]
         )
         scene = scene.set_attribute(f"seen {k}", "score", Stamped(0.9, stamp))
     return scene
@@ -178,7 +178,11 @@ def test_detections_beyond_the_gate_or_of_another_kind_are_others() -> None:
 
 def test_detections_need_a_stamp() -> None:
     """And a tracker sensible numbers."""
-    scene = SceneGraph().add_frame("camera", "world").add_frame("d", "camera", classes=["detection"], covariance=_R)
+    scene = (
+        SceneGraph()
+        .add_frame("camera", "world")
+        .add_frame("d", "camera", classes=["detection"], pose=GaussianPose(covariance=_R))
+    )
     with pytest.raises(BlockError, match="function block 't' failed: detection 'd' has no stamp"):
         run_block(LiveScene(scene), ObjectTracker("t", "camera"))
     with pytest.raises(SceneError, match="0 < probability < 1"):

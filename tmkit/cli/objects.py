@@ -166,7 +166,7 @@ class _Object:
         (top, *_), reasons = support_surfaces(self._world, "table", q=None), list[str]()
         best: tuple[int, SceneGraph, dict[str, Any]] | None = None
         for face in sorted(faces, key=lambda face: not face.is_upright)[:_FACES]:
-            turned = shapes if face.is_upright else [part.moved(face.rotation @ part.pose) for part in shapes]
+            turned = shapes if face.is_upright else [part.replace(pose=face.rotation @ part.pose) for part in shapes]
             pose = Pose([0.0, 0.0, face.height]) @ (face.rotation if face.is_upright else Pose())
             scene, mass = self._scene(turned)
             scene = scene.set_pose(self.name, pose)

@@ -32,7 +32,8 @@ from tmkit.graph.attributes import plain_attribute
 from tmkit.graph.traversal import Stamped, stamped_attributes
 from tmkit.spatial import Pose
 
-_LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")
+_DYNAMICS = ("damping", "friction")
+_LIMITS = ("lower", "upper", "velocity", "effort", *_DYNAMICS)
 _BLOCK = ("After", "Every", "FunctionBlock", "OnChange")
 _TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
 
@@ -162,18 +163,19 @@ class _Module:
             words.append(f"classes={list(frame.classes)!r}")
         if frame.shapes:
             words.append(f"shapes=[{', '.join(map(self.attached, frame.shapes))}]")
+        more = []
         if frame.inertia is not None:
-            words.append(f"inertia={self.inertia(frame.inertia)}")
+            more.append(f"inertia={self.inertia(frame.inertia)}")
         if frame.attributes:
-            words.append(f"attributes={self.attributes(stamped_attributes(frame))}")
+            more.append(f"attributes={self.attributes(stamped_attributes(frame))}")
         if frame.twist is not None:
-            words.append(f"twist=({frame.twist[0]!r}, {_list(frame.twist[1])})")
+            more.append(f"twist=({frame.twist[0]!r}, {_list(frame.twist[1])})")
         if frame.stamps is not None:
-            words.append(f"stamps={self.stamps(frame.stamps)}")
+            more.append(f"stamps={self.stamps(frame.stamps)}")
         for key, noise in (("noise", frame.noise), ("twist_noise", frame.twist_noise)):
             if noise is not None:
-                words.append(f"{key}={self.noise(noise)}")
-        return self.call("FrameSpecification", *words)
+                more.append(f"{key}={self.noise(noise)}")
+        return self.call("FrameSpecification", *words) + _replace(more)
 
     def call(self, name: str, *words: str) -> str:
         self.used.add(name)
@@ -187,17 +189,17 @@ class _Module:
         if not joint.is_actuated:
             return self.call(joint.type.capitalize() if joint.is_stated else "Unstated")
         default = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
-        words = [_list(joint.axis)]
+        words, dynamics = [_list(joint.axis)], list[str]()
         for key in _LIMITS:
             value = getattr(joint, key)
             if value != default.get(key, 0.0):
-                words.append(f"{key}={_number(value)}")
+                (dynamics if key in _DYNAMICS else words).append(f"{key}={_number(value)}")
         words += [f"name={joint.name!r}"] if joint.name else []
         if joint.mimic is not None:
             rule = joint.mimic
             given = (repr(rule.joint), f"multiplier={_number(rule.multiplier)}", f"offset={_number(rule.offset)}")
             words.append(f"mimic={self.call('Mimic', *given)}")
-        return self.call(joint.type.capitalize(), *words)
+        return self.call(joint.type.capitalize(), *words) + _replace(dynamics)
 
     def attached(self, part: AttachedShape) -> str:
         words = [self.shape(part.shape)]
@@ -206,10 +208,12 @@ class _Module:
         if part.color is not None:
             words.append(f"color={_list(part.color)}")
         words += [f"{key}=False" for key in ("visual", "collision") if not getattr(part, key)]
-        for key in ("friction", "level", "stamp"):
+        for key in ("friction", "level"):
             if (value := getattr(part, key)) is not None:
                 words.append(f"{key}={value!r}")
-        return self.call("AttachedShape", *words)
+        return self.call("AttachedShape", *words) + _replace(
+            [f"stamp={part.stamp!r}"] if part.stamp is not None else []
+        )
 
     def shape(self, shape: Shape) -> str:
         key = f"{shape.digest}{shape.source}"
@@ -260,6 +264,11 @@ class _Module:
             variable = self.sources.setdefault(source, f"noise_{len(self.sources) + 1}")
             maps.append(f"{variable}: {_rows(noise.map(source))}")
         return self.call("EdgeNoise", f"{{{', '.join(maps)}}}", f"covariance={_rows(noise.covariance)}")
+
+
+def _replace(fields: Sequence[str]) -> str:
+    """Return the call that sets fields in a copy, empty without fields."""
+    return f".replace({', '.join(fields)})" if fields else ""
 
 
 def _number(value: float) -> str:

@@ -119,7 +119,7 @@ def add_observation(
     given = {"kind": kind, "stamp": stamp, "tags": sorted(set(checked_tags(tags)))}
     with scene.edit() as edit:
         name = free_name(scene, f"{frame} seen from {relative_to}")
-        edit.add_frame(name, relative_to, pose=pose, classes=[CLASS], covariance=covariance)
+        edit.add_frame(name, relative_to, pose=GaussianPose(pose, covariance), classes=[CLASS])
         edit.set_attribute(name, CLASS, given)
         edit.set_group(name, frames=[frame, name])
     return edit.finish()

@@ -222,7 +222,7 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
                 continue
             holder = kept[above]
             place[name] = (above, above_from_frame)
-            holder.shapes += [part.moved(above_from_frame @ part.pose) for part in frame.shapes]
+            holder.shapes += [part.replace(pose=above_from_frame @ part.pose) for part in frame.shapes]
             if collides and not holder.collides:
                 holder.partners, holder.collides = partners[name], True
     if len(kept) == len(scene):
@@ -306,18 +306,11 @@ def _place_inertia(scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, t
 def _specification(frame: _Kept) -> FrameSpecification:
     said, masses = frame.specification, frame.masses
     masses = masses if said.inertia is None else [(Pose(), said.inertia), *masses]
-    return FrameSpecification(
-        said.name,
-        frame.parent,
+    return said.replace(
+        parent=frame.parent,
         pose=frame.pose,
-        joint=said.joint,
-        body=said.body,
-        classes=said.classes,
         shapes=frame.shapes,
         inertia=joined_inertia(masses),
-        attributes=stamped_attributes(said),
-        twist=said.twist,
-        twist_noise=said.twist_noise,
         stamps=frame.stamps,
         noise=frame.noise,
     )

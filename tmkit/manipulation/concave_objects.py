@@ -91,11 +91,13 @@ def _in_pieces(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
         )
         return (part,)
     logger.info("%s collides in %d convex pieces, within %.2g mm", _name(part, frame), len(pieces), 1e3 * error)
-    mesh = AttachedShape(part.shape, part.pose, color=part.color, visual=part.visual, collision=False, stamp=part.stamp)
+    mesh = part.replace(collision=False, friction=None, level=None)
     return (
         mesh,
         *(
-            AttachedShape(piece, part.pose, visual=False, friction=part.friction, level="hull", stamp=part.stamp)
+            AttachedShape(piece, part.pose, visual=False, friction=part.friction, level="hull").replace(
+                stamp=part.stamp
+            )
             for piece in pieces
         ),
     )

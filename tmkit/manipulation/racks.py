@@ -228,7 +228,7 @@ def _bars(rack: Solids) -> Iterator[tuple[Vector, Vector, float]]:
 def _fixed(scene: SceneGraph, support: str, q: ArrayLike | None) -> tuple[Solids, Pose]:
     """Return the solids of a rack in the axes of the root, and root_from_support."""
     pose = scene.pose(support, relative_to=scene.root(support), q=q)
-    return tuple(attached.moved(pose @ attached.pose) for attached in solids_of(scene, support)), pose
+    return tuple(attached.replace(pose=pose @ attached.pose) for attached in solids_of(scene, support)), pose
 
 
 def _body(scene: SceneGraph, object: str, q: ArrayLike | None) -> tuple[Solids, bytes]:

@@ -87,7 +87,7 @@ def _parts_of_shapes(
             squares = (upper - lower) ** 2
             moments = mass / 12.0 * np.diag([squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]])
             rotation = base_from_shape.rotation
-            centre = solid_centre(attached.moved(base_from_shape))
+            centre = solid_centre(attached.replace(pose=base_from_shape))
             parts.append((mass, centre, product(rotation, moments, rotation.T)))
     return parts
 

@@ -264,8 +264,7 @@ def _frame_of(
                 collision=collision,
                 friction=friction,
                 level=level,
-                stamp=stamp,
-            )
+            ).replace(stamp=stamp)
             for number, pose, color, visual, collision, friction, level, stamp in record.shapes
         ]
     if record.inertia is not None:
@@ -287,9 +286,10 @@ def _frame_of(
             more[key] = EdgeNoise(maps, covariance=_numbers(noise[0], 6))
     if record.classes:
         more["classes"] = record.classes
-    return FrameSpecification(
-        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name, **more
+    frame = FrameSpecification(
+        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name
     )
+    return frame.replace(**more)
 
 
 def _trimmed(values: list[Any]) -> list[Any]:

@@ -196,11 +196,10 @@ def _with_output(
             scene = scene.add_frame(
                 name,
                 parent,
-                pose=frame.pose,
+                pose=GaussianPose(frame.pose, frame.covariance),
                 joint=frame.joint,
                 classes=frame.classes,
                 shapes=frame.shapes,
-                covariance=frame.covariance,
             )
         elif name not in known:
             raise DuplicateNameError(f"frame '{name}' is there, and is not its own", kind="frame", name=name)

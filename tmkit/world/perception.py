@@ -95,7 +95,7 @@ class PlaneSegmentation(FunctionBlock):
                         pose,
                         covariance,
                         [kind],
-                        [AttachedShape(local, collision=False, stamp=stamp)],
+                        [AttachedShape(local, collision=False).replace(stamp=stamp)],
                         {"points": len(part)},
                     )
                 )

@@ -67,7 +67,9 @@ def machine() -> SceneGraph:
     scene = scene.add_frame("plate", "base", pose=turned, body="base").set_inertia(
         "plate", Inertia(2, (1, 2, 3), matrix=matrix)
     )
-    slide = Prismatic([0, 1, 0], lower=-0.1, upper=0.3, velocity=2, effort=5, damping=0.5, friction=0.25, name="slide")
+    slide = Prismatic([0, 1, 0], lower=-0.1, upper=0.3, velocity=2, effort=5, name="slide").replace(
+        damping=0.5, friction=0.25
+    )
     scene = scene.add_frame("b", "plate", joint=slide, pose=turned)
     scene = scene.add_frame("c", "b", joint=Revolute([1, 2, 3], lower=-1, upper=math.pi), pose=turned.inverse())
     scene = scene.add_frame("d", "c", joint=Continuous([0, 0, 1], velocity=1.5), pose=turned)

@@ -11,6 +11,7 @@ from tmkit import NoiseSource, Pose, SceneGraph
 from tmkit._core import twist_noise
 from tmkit.graph import AttachedShape, Box, Prismatic, sample_poses
 from tmkit.motion import CollisionWorld
+from tmkit.spatial import GaussianPose
 from tmkit.tamp.uncertainty.probability import ProbabilityMethod
 from tmkit.tamp.uncertainty.scene_probability import (
     clears_along,
@@ -36,14 +37,18 @@ def table_scene() -> SceneGraph:
     """Return two blocks on a table that is itself not sure."""
     return (
         SceneGraph()
-        .add_frame("table", "world", shapes=(AttachedShape(Box([0.6, 0.4, 0.1])),), covariance=1e-3 * np.eye(6))
-        .add_frame("b", "table", pose=Pose([0.1, 0.05, 0.075]), shapes=block(0.05), covariance=FLAT)
+        .add_frame(
+            "table",
+            "world",
+            shapes=(AttachedShape(Box([0.6, 0.4, 0.1])),),
+            pose=GaussianPose(covariance=1e-3 * np.eye(6)),
+        )
+        .add_frame("b", "table", pose=GaussianPose(Pose([0.1, 0.05, 0.075]), FLAT), shapes=block(0.05))
         .add_frame(
             "a",
             "b",
-            pose=Pose([0.005, 0, 0.05], [0, 0, math.sin(0.2), math.cos(0.2)]),
+            pose=GaussianPose(Pose([0.005, 0, 0.05], [0, 0, math.sin(0.2), math.cos(0.2)]), FLAT / 4),
             shapes=block(0.05),
-            covariance=FLAT / 4,
         )
     )
 
@@ -86,7 +91,7 @@ def test_footprints_in_regions(turn: float) -> None:
 
 def test_a_hand_finds_what_it_reaches_for() -> None:
     """Two tolerances along axes and one about z multiply where the errors are independent."""
-    scene = SceneGraph().add_frame("block", "world", pose=Pose([0.4, 0, 0]), covariance=FLAT)
+    scene = SceneGraph().add_frame("block", "world", pose=GaussianPose(Pose([0.4, 0, 0]), FLAT))
     rows = np.eye(6)[[0, 1, 5]]
     found = pose_probability(scene, "block", relative_to="world", directions=rows, tolerances=[0.02, 0.02, 0.2])
     one, two = math.erf(1 / math.sqrt(2)), math.erf(2 / math.sqrt(2))
@@ -96,7 +101,7 @@ def test_a_hand_finds_what_it_reaches_for() -> None:
 
 def test_turns() -> None:
     """A turn about z alone is an angle; the whole turn of an isotropic error is Maxwell's law."""
-    scene = SceneGraph().add_frame("block", "world", covariance=np.diag([0, 0, 0, 0.01, 0.01, 0.01]))
+    scene = SceneGraph().add_frame("block", "world", pose=GaussianPose(covariance=np.diag([0, 0, 0, 0.01, 0.01, 0.01])))
     assert turned_within(scene, "block", relative_to="world", limit=0.1, axis=[0, 0, 2]).value == pytest.approx(
         math.erf(math.sqrt(0.5))
     )
@@ -110,7 +115,7 @@ def corridor() -> SceneGraph:
         SceneGraph()
         .add_frame("slide", "world", joint=Prismatic([1, 0, 0], name="x", lower=-1, upper=1), shapes=block(0.1))
         .add_frame(
-            "post", "world", pose=Pose([0, 0.15, 0]), shapes=block(0.1), covariance=np.diag([0, 4e-4, 0, 0, 0, 0])
+            "post", "world", pose=GaussianPose(Pose([0, 0.15, 0]), np.diag([0, 4e-4, 0, 0, 0, 0])), shapes=block(0.1)
         )
     )
 
@@ -140,7 +145,12 @@ def test_drawn_worlds_are_exact_and_correlated() -> None:
     """A drawn world has no errors left; edges of one source move together, and many worlds have the covariance."""
     source = NoiseSource(1, "thermal")
     bend = np.array([[0.01, 0, 0, 0, 0, 0]]).T
-    scene = SceneGraph().add_frame("a", "world").add_frame("b", "a").add_frame("c", "world", covariance=FLAT)
+    scene = (
+        SceneGraph()
+        .add_frame("a", "world")
+        .add_frame("b", "a")
+        .add_frame("c", "world", pose=GaussianPose(covariance=FLAT))
+    )
     scene = scene.set_noise("a", {source: bend}).set_noise("b", {source: -bend})
     assert sample_scene(scene, seed=1) == sample_scene(scene, seed=1) != sample_scene(scene, seed=2)
     worlds = [sample_scene(scene, seed=seed) for seed in range(500)]

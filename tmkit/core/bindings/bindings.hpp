@@ -83,6 +83,12 @@ struct ShapeArgument {
 };
 std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes);
 
+// A pose, or an uncertain one.
+struct PoseArgument {
+    nb::object value;
+    Pose mean() const;
+};
+
 // A read-only numpy array that owns its numbers.
 template <class Number> struct OwnedArray {
     nb::object array;
@@ -376,6 +382,17 @@ template <> struct type_caster<tmkit::bindings::ShapeArgument> {
         return isinstance<tmkit::AttachedShape>(source) || isinstance<tmkit::bindings::ShapeHandle>(source);
     }
     static handle from_cpp(const tmkit::bindings::ShapeArgument& source, rv_policy, cleanup_list*) noexcept {
+        return source.value.inc_ref();
+    }
+};
+
+template <> struct type_caster<tmkit::bindings::PoseArgument> {
+    NB_TYPE_CASTER(tmkit::bindings::PoseArgument, const_name("tmkit._core.Pose | tmkit._core.GaussianPose"))
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        value.value = borrow(source);
+        return isinstance<tmkit::Pose>(source) || isinstance<tmkit::GaussianPose>(source);
+    }
+    static handle from_cpp(const tmkit::bindings::PoseArgument& source, rv_policy, cleanup_list*) noexcept {
         return source.value.inc_ref();
     }
 };

@@ -88,6 +88,7 @@ using At = Given<std::conditional_t<std::is_same_v<std::remove_cvref_t<Scene>, S
 // own, called after the edge. Null when there is none.
 Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view reference,
                                bool of_twist = false);
+Ref<const EdgeNoise> own_noise(const PoseArgument& pose, std::string_view frame, std::string_view reference);
 
 // The error of an edge that has these maps (6, dimension), by source. Null when there are none.
 using SourceMaps = nb::typed<Mapping, SourceHandle, ArrayArgument>;

@@ -22,6 +22,11 @@ GaussianPose in_range(const GaussianPose& pose) {
     return pose;
 }
 
+Pose PoseArgument::mean() const {
+    if (nb::isinstance<GaussianPose>(value)) return nb::cast<const GaussianPose&>(value).mean;
+    return nb::cast<const Pose&>(value);
+}
+
 ReadOnlyArray covariance_array(const Covariance& covariance) { return make_square(covariance.matrix(), 6); }
 
 namespace {

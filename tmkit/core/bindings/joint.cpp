@@ -1,5 +1,6 @@
 #include "tmkit/joint.hpp"
 
+#include "fields.hpp"
 #include "state.hpp"
 
 namespace tmkit::bindings {
@@ -18,18 +19,21 @@ Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
     return {joint, multiplier, offset};
 }
 
-Joint make_joint(JointType type, const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
-                 double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
+void set_mimic(Joint& joint, const std::optional<Mimic>& mimic) {
+    const Mimic rule = mimic.value_or(Mimic{});
+    joint.mimic = rule.joint;
+    joint.mimic_multiplier = rule.multiplier;
+    joint.mimic_offset = rule.offset;
+}
+
+Joint make_joint(JointType type, const ArrayArgument& axis, const JointNumbers& numbers, const std::string& name,
+                 const std::optional<Mimic>& mimic) {
     Joint joint;
     joint.type = type;
     joint.axis = read_vector3(axis, "axis");
-    joint.numbers() = {lower, upper, velocity, effort, damping, friction};
+    joint.numbers() = numbers;
     joint.name = name;
-    if (mimic) {
-        joint.mimic = mimic->joint;
-        joint.mimic_multiplier = mimic->multiplier;
-        joint.mimic_offset = mimic->offset;
-    }
+    set_mimic(joint, mimic);
     joint.check();
     return joint;
 }
@@ -46,8 +50,8 @@ Joint read_joint(int type, const ArrayArgument& axis, double lower, double upper
     if (type < 0 || (type > static_cast<int>(JointType::free) && !is_unstated))
         throw damaged_state("there is no joint type {}", type);
     if (is_unstated) return unstated_joint();
-    return make_joint(static_cast<JointType>(type), axis, lower, upper, velocity, effort, damping, friction, name,
-                      mimic);
+    const JointNumbers numbers{lower, upper, velocity, effort, damping, friction};
+    return make_joint(static_cast<JointType>(type), axis, numbers, name, mimic);
 }
 
 std::string joint_text(const Joint& joint) {
@@ -74,10 +78,10 @@ Args:
            R"(
     velocity: largest speed, rad/s or m/s.
     effort: largest torque or force, N m or N.
-    damping: N m s/rad or N s/m.
-    friction: N m or N.
     name: name of the joint, unique in a scene; the frame's name when empty.
     mimic: the rule of a joint that follows another and so has no entry in the configuration.
+
+Damping and friction are set by ``replace(damping=..., friction=...)``.
 
 Raises:
     SceneError: a zero axis, NaN, )" +
@@ -86,14 +90,26 @@ Raises:
 
 void bind_limited(nb::module_& m, const char* name, JointType type, const std::string& summary) {
     m.def(name,
-          [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort, double damping,
-                 double friction, const std::string& joint_name, const std::optional<Mimic>& mimic) {
-        return make_joint(type, axis, lower, upper, velocity, effort, damping, friction, joint_name, mimic);
+          [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort,
+                 const std::string& joint_name, const std::optional<Mimic>& mimic) {
+        return make_joint(type, axis, {lower, upper, velocity, effort}, joint_name, mimic);
     },
           "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
-          "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0, "friction"_a = 0.0,
-          "name"_a = "", "mimic"_a = nb::none(), moving_text(summary, true).c_str());
+          "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "", "mimic"_a = nb::none(),
+          moving_text(summary, true).c_str());
 }
+
+constexpr Field<Joint> joint_fields[] = {
+    {"axis", [](Joint& joint, nb::handle value) { joint.axis = read_vector3(nb::cast<ArrayArgument>(value), "axis"); }},
+    {"lower", &set_member<&Joint::lower>},
+    {"upper", &set_member<&Joint::upper>},
+    {"velocity", &set_member<&Joint::velocity>},
+    {"effort", &set_member<&Joint::effort>},
+    {"damping", &set_member<&Joint::damping>},
+    {"friction", &set_member<&Joint::friction>},
+    {"name", &set_member<&Joint::name>},
+    {"mimic", [](Joint& joint, nb::handle value) { set_mimic(joint, nb::cast<std::optional<Mimic>>(value)); }},
+};
 
 void bind_joint_members(nb::class_<Joint>& cls) {
     cls.def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
@@ -134,14 +150,13 @@ edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bo
     bind_limited(m, "Revolute", JointType::revolute, "Make a joint that turns about an axis, in radians.");
     bind_limited(m, "Prismatic", JointType::prismatic, "Make a joint that slides along an axis, in metres.");
     m.def("Continuous",
-          [](const ArrayArgument& axis, double velocity, double effort, double damping, double friction,
-             const std::string& name, const std::optional<Mimic>& mimic) {
-        return make_joint(JointType::continuous, axis, -Joint::unlimited, Joint::unlimited, velocity, effort, damping,
-                          friction, name, mimic);
+          [](const ArrayArgument& axis, double velocity, double effort, const std::string& name,
+             const std::optional<Mimic>& mimic) {
+        return make_joint(JointType::continuous, axis, {-Joint::unlimited, Joint::unlimited, velocity, effort}, name,
+                          mimic);
     },
-          "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0,
-          "friction"_a = 0.0, "name"_a = "", "mimic"_a = nb::none(),
-          moving_text("Make a joint that turns about an axis without limits.", false).c_str());
+          "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "",
+          "mimic"_a = nb::none(), moving_text("Make a joint that turns about an axis without limits.", false).c_str());
 }
 
 }  // namespace
@@ -175,6 +190,9 @@ Raises:
 Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint
 value v is parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
     bind_joint_members(cls);
+    bind_replace(
+        cls, joint_fields, [](Joint& joint) { joint.check(); }, "Joint",
+        "SceneError: if the axis is zero, a number is NaN, lower is above upper, or another number is negative.");
 
     bind_state(cls, [](nb::handle self) {
         const Joint& j = nb::cast<const Joint&>(self);

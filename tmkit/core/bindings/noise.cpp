@@ -34,6 +34,12 @@ Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view
     return EdgeNoise::of_covariance(read_covariance(*covariance, what), edge);
 }
 
+Ref<const EdgeNoise> own_noise(const PoseArgument& pose, std::string_view frame, std::string_view reference) {
+    if (!nb::isinstance<GaussianPose>(pose.value)) return nullptr;
+    const Covariance& covariance = nb::cast<const GaussianPose&>(pose.value).covariance;
+    return EdgeNoise::of_covariance(covariance, formatted("'{}' in '{}'", frame, reference));
+}
+
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance) {
     const Matrix6 given = covariance.matrix(), made = noise.covariance.matrix();
     double greatest = 0.0, defect = 0.0;

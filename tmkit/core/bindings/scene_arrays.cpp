@@ -6,7 +6,31 @@
 namespace tmkit::bindings {
 namespace {
 
-using Room = std::optional<std::size_t>;  // none: as suits the scene
+// How much there is room for: a number of frames, or numbers by the names of the arrays.
+using Room = std::variant<std::size_t, nb::typed<nb::dict, nb::str, std::size_t>>;
+
+Capacities read_capacities(const std::optional<Room>& room) {
+    Capacities capacities;
+    if (!room) return capacities;
+    if (const std::size_t* frames = std::get_if<std::size_t>(&*room)) {
+        capacities.frames = *frames;
+        return capacities;
+    }
+    std::vector<std::string> known;
+    for (const auto& [name, capacity] : capacity_names) known.emplace_back(name);
+    for (const auto& [key, count] : std::get<1>(*room)) {
+        std::string_view text;
+        const auto found = nb::try_cast(key, text) ? std::ranges::find(known, text) : known.end();
+        if (found == known.end()) throw unknown_name("capacity", nb::cast<std::string>(nb::str(key)), known);
+        std::size_t number = 0;
+        if (!nb::try_cast(count, number))
+            throw Error(ErrorKind::capacity, "the capacity '{}' must be a number that is not negative, not {}", text,
+                        nb::cast<std::string>(nb::repr(count)))
+                .with({{"kind", text}});
+        capacities.*capacity_names[static_cast<std::size_t>(found - known.begin())].second = number;
+    }
+    return capacities;
+}
 
 // From so many frames on, forward kinematics takes longer than it takes to let other threads run meanwhile.
 constexpr std::size_t frames_worth_forwarding_released = 512;
@@ -139,38 +163,25 @@ belong to the writer.
 
 Args:
     scene: the scene to start from.
-    capacity: room for so many frames; twice those of the scene and at least 64 if omitted.
-    bodies: room for so many bodies; as many as frames if omitted.
-    shapes: room for so many attached shapes; those of the scene and one for each frame if omitted.
-    allowed_pairs: room for so many pairs that may touch; those of the scene and four for each frame if omitted.
-    name_bytes: the longest name in UTF-8, also of a reason why a pair may touch; at least 64 if omitted.
-    twists: room for so many twist edges; those of the scene and one for each frame if omitted.
-    stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 if omitted.
-    groups: room for so many groups; those of the scene and 16 if omitted.
-    group_members: room for so many members of all groups; those of the scene and two for each frame if omitted.
-    noise: room for so many dimensions of noise sources on each edge; by default all those of the scene: every
-        edge can then hold the errors of all.
+    capacity: number of frames, or numbers by the names of the arrays, such as ``{"frames": 100, "stamps": 1000}``:
+        ``frames`` (by default twice those of the scene, at least 64), ``bodies`` (as many as frames), ``shapes``
+        (those of the scene and one for each frame), ``allowed_pairs`` (those of the scene and four for each frame),
+        ``name_bytes`` (length of the longest name or reason in UTF-8, at least 64), ``twists`` (those of the scene and
+        one for each frame), ``stamps`` (stamped poses of all edges; twice those of the scene, at least 256), ``groups``
+        (those of the scene and 16), ``group_members`` (those of the scene and two for each frame) and ``noise``
+        (dimensions of noise sources on each edge; all those of the scene).
 
 Raises:
+    UnknownNameError: if there is no array of a name.
     CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names
         the capacity, ``capacity`` is its size.
     ConcurrentWriteError: of an edit, ``forward`` or ``freeze``: another thread is writing.
 
 ``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to
 read and to write, and what either process writes later the other does not see.)");
-    arrays.def("__init__",
-               [](SceneArrays* self, const SceneGraph& scene, const Room& capacity, const Room& bodies,
-                  const Room& shapes, const Room& allowed_pairs, const Room& name_bytes, const Room& twists,
-                  const Room& stamps, const Room& groups, const Room& group_members, const Room& noise) {
-        const auto given = [](const Room& count) { return count.value_or(Capacities::as_suits); };
-        new (self)
-            SceneArrays(scene, {given(capacity), given(bodies), given(shapes), given(allowed_pairs), given(name_bytes),
-                                given(twists), given(stamps), given(groups), given(group_members), given(noise)});
-    },
-               "scene"_a, "capacity"_a = nb::none(), nb::kw_only(), "bodies"_a = nb::none(), "shapes"_a = nb::none(),
-               "allowed_pairs"_a = nb::none(), "name_bytes"_a = nb::none(), "twists"_a = nb::none(),
-               "stamps"_a = nb::none(), "groups"_a = nb::none(), "group_members"_a = nb::none(),
-               "noise"_a = nb::none());
+    arrays.def("__init__", [](SceneArrays* self, const SceneGraph& scene, const std::optional<Room>& capacity) {
+        new (self) SceneArrays(scene, read_capacities(capacity));
+    }, "scene"_a, "capacity"_a = nb::none());
     bind_scene_edits(arrays);
     bind_content_edits(arrays);
     bind_noise_edits(arrays);

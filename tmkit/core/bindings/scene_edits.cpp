@@ -128,12 +128,13 @@ void add_specified(SceneArrays& arrays, const FrameSpecification& frame) { array
 
 template <class Self> void bind_add_frame(auto& cls) {
     cls.def("add_frame",
-            [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
+            [](Self self, const std::string& name, const std::optional<std::string>& parent, const PoseArgument& pose,
                const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
-               const std::vector<ShapeArgument>& shapes, const OptionalArray& covariance) {
+               const std::vector<ShapeArgument>& shapes) {
         const std::string above = parent.value_or("");
-        FrameSpecification specification{name, above, pose, joint, body.value_or(""), classes, attached_shapes(shapes)};
-        specification.noise = own_noise(covariance, name, above);
+        FrameSpecification specification{
+            name, above, pose.mean(), joint, body.value_or(""), classes, attached_shapes(shapes)};
+        specification.noise = own_noise(pose, name, above);
         return apply_edit(self, [&](auto& s) {
             require_known_body(scene_of(s), name, body);
             if (parent && above.empty()) throw refusals::without_parent(name);
@@ -143,21 +144,20 @@ template <class Self> void bind_add_frame(auto& cls) {
         });
     },
             "name"_a, "parent"_a = nb::none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
-            "body"_a = nb::none(), "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "covariance"_a = nb::none(),
+            "body"_a = nb::none(), "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(),
             text_for<Self>(R"(Add a frame under a parent. {O(log n)|O(depth), with a joint O(n)}.
 
 Args:
     name: unique among frames.
     parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
         ``body``, until a pose or ``attach`` joins it to others.
-    pose: parent_from_frame, at joint value 0.
+    pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
+        behind the joint, comes from a source of its own; see ``set_covariance``.
     joint: how the frame moves relative to the parent; fixed if omitted.
     body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
         default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
     classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
     shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
-    covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
-        omitted. See ``set_covariance``.
 
 Raises:
     UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.

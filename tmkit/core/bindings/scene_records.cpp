@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fields.hpp"
 #include "state.hpp"
 #include "tmkit/scene_errors.hpp"
 
@@ -167,6 +168,52 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
     });
 }
 
+// The name of a parent or body; empty for None.
+std::string name_or_empty(const std::string& frame, const OptionalName& name) {
+    if (name && name->empty())
+        throw Error(ErrorKind::scene, "frame '{}' needs a parent and a body whose names are not empty, or None", frame);
+    return std::string(name.value_or(""));
+}
+
+// In this order: a twist is set before its noise.
+constexpr Field<FrameSpecification> specification_fields[] = {
+    {"name", &set_member<&FrameSpecification::name>},
+    {"parent",
+     [](FrameSpecification& f, nb::handle value) { f.parent = name_or_empty(f.name, nb::cast<OptionalName>(value)); }},
+    {"pose", &set_member<&FrameSpecification::pose>},
+    {"joint", &set_member<&FrameSpecification::joint>},
+    {"body",
+     [](FrameSpecification& f, nb::handle value) { f.body = name_or_empty(f.name, nb::cast<OptionalName>(value)); }},
+    {"classes", &set_member<&FrameSpecification::classes>},
+    {"shapes", [](FrameSpecification& f,
+                  nb::handle value) { f.shapes = attached_shapes(nb::cast<std::vector<ShapeArgument>>(value)); }},
+    {"inertia", &set_member<&FrameSpecification::inertia>},
+    {"attributes",
+     [](FrameSpecification& f, nb::handle value) {
+    f.attributes = value.is_none() ? Attributes{} : attributes_of(nb::cast<AttributeMapping>(value));
+    std::sort(f.attributes.begin(), f.attributes.end());
+}},
+    {"twist",
+     [](FrameSpecification& f, nb::handle value) {
+    std::optional<TwistEdge> twist = read_twist(nb::cast<std::optional<TwistArgument>>(value));
+    if (twist && f.twist) twist->noise = f.twist->noise;
+    f.twist = std::move(twist);
+}},
+    {"twist_noise",
+     [](FrameSpecification& f, nb::handle value) {
+    const auto noise = nb::cast<std::optional<NoiseHandle>>(value);
+    if (noise && !f.twist) throw refusals::without_twist(f.name);
+    if (f.twist) f.twist->noise = noise ? noise->noise : nullptr;
+}},
+    {"stamps", [](FrameSpecification& f,
+                  nb::handle value) { f.stamps = stamps_ref(nb::cast<std::optional<StampedPoses>>(value)); }},
+    {"noise",
+     [](FrameSpecification& f, nb::handle value) {
+    const auto noise = nb::cast<std::optional<NoiseHandle>>(value);
+    f.noise = noise ? noise->noise : nullptr;
+}},
+};
+
 void bind_frame_specification(nb::module_& m) {
     nb::class_<FrameSpecification> cls(m, "FrameSpecification", nb::is_weak_referenceable(),
                                        R"(The full specification of one frame of a scene. Immutable.
@@ -179,41 +226,25 @@ Args:
     body: the body it is on; one of the frame's own name if omitted.
     classes: what the frame is, e.g. ``movable``.
     shapes: the shapes on it; a ``Shape`` alone is put at its origin.
-    inertia: mass properties of the body, in the axes of this frame; None if given at another frame or unknown.
-    attributes: JSON values by key.
-    twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
-        linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
-    twist_noise: the error of the twist, as ``twist_noise(scene, frame)`` gives it; None when it is exact.
-    stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
-    noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
+
+The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``, ``attributes`` (JSON
+values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,) the twist), ``twist_noise``,
+``stamps`` and ``noise``. Each takes the value that the property of its name has.
 
 Raises:
-    SceneError: an empty name of a parent or body, an attribute that is not JSON, or noise of a twist without a
-        twist.)");
+    SceneError: if the name of the parent or body is empty.)");
     cls.def("__init__",
-            [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent,
-               const Pose& pose, const Joint& joint, const std::optional<std::string>& body,
-               const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes,
-               const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
-               const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
-               const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
-        if (twist_noise && !twist) throw refusals::without_twist(name);
-        if ((parent && parent->empty()) || (body && body->empty()))
-            throw Error(ErrorKind::scene, "frame '{}' needs a parent and a body whose names are not empty, or None",
-                        name);
-        FrameSpecification made{name,    parent.value_or(""),     pose,   joint, body.value_or(""),
-                                classes, attached_shapes(shapes), inertia};
-        if (attributes) made.attributes = attributes_of(*attributes);
-        std::sort(made.attributes.begin(), made.attributes.end());
-        made.twist = read_twist(twist);
-        if (twist_noise) made.twist->noise = twist_noise->noise;
-        made.stamps = stamps_ref(stamps);
-        if (noise) made.noise = noise->noise;
-        new (self) FrameSpecification(std::move(made));
+            [](FrameSpecification* self, const std::string& name, const OptionalName& parent, const Pose& pose,
+               const Joint& joint, const OptionalName& body, const std::vector<std::string>& classes,
+               const std::vector<ShapeArgument>& shapes) {
+        new (self) FrameSpecification{name,    name_or_empty(name, parent), pose, joint, name_or_empty(name, body),
+                                      classes, attached_shapes(shapes)};
     },
             "name"_a, "parent"_a.none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
-            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "inertia"_a = nb::none(), "attributes"_a = nb::none(),
-            "twist"_a = nb::none(), "stamps"_a = nb::none(), "noise"_a = nb::none(), "twist_noise"_a = nb::none());
+            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple());
+    bind_replace(
+        cls, specification_fields, [](FrameSpecification&) {}, "FrameSpecification",
+        "SceneError: if a name is empty, an attribute is not JSON, or there is noise of a twist without a twist.");
     bind_specification_properties(cls);
 }
 

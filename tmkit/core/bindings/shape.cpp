@@ -1,5 +1,6 @@
 #include "tmkit/shape.hpp"
 
+#include "fields.hpp"
 #include "state.hpp"
 
 #define NO_SIZE "\n\nRaises:\n    ShapeError: a size that is not positive."
@@ -138,6 +139,41 @@ Raises:
     ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
 }
 
+void check_attached(AttachedShape& attached) {
+    if (attached.stamp && !std::isfinite(*attached.stamp))
+        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}", *attached.stamp);
+    if (attached.friction && !(*attached.friction >= 0.0 && std::isfinite(*attached.friction)))
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", *attached.friction);
+}
+
+void set_color(AttachedShape& attached, const ArrayArgument& color) {
+    const std::vector<double> c = read_vector(color, "color", 4, ErrorKind::shape);
+    for (double v : c)
+        if (v < 0.0 || v > 1.0) throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
+    std::copy(c.begin(), c.end(), attached.color.begin());
+    attached.has_color = true;
+}
+
+constexpr Field<AttachedShape> attached_fields[] = {
+    {"shape", [](AttachedShape& a, nb::handle value) { a.shape = nb::cast<const ShapeHandle&>(value).shape; }},
+    {"pose", &set_member<&AttachedShape::pose>},
+    {"color",
+     [](AttachedShape& a, nb::handle value) {
+    a.color = AttachedShape{}.color;
+    a.has_color = false;
+    if (!value.is_none()) set_color(a, nb::cast<ArrayArgument>(value));
+}},
+    {"visual", &set_member<&AttachedShape::visual>},
+    {"collision", &set_member<&AttachedShape::collision>},
+    {"friction", &set_member<&AttachedShape::friction>},
+    {"level",
+     [](AttachedShape& a, nb::handle value) {
+    a.level.reset();
+    if (!value.is_none()) a.level = read_level(nb::cast<std::string>(value));
+}},
+    {"stamp", &set_member<&AttachedShape::stamp>},
+};
+
 void bind_attached_shape(nb::module_& m) {
     nb::class_<AttachedShape> attached(m, "AttachedShape", nb::is_weak_referenceable(),
                                        R"(A shape on a frame: where it sits and what it is for. Immutable.
@@ -151,14 +187,23 @@ Args:
     friction: coefficient of friction of its surface, or None to let the simulator choose.
     level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
         world choose; see ``CollisionWorld``.
-    stamp: when it was attached or seen, seconds on any clock; part of equality. None if omitted.
+
+A stamp, the time at which it was attached or seen in seconds on any clock, is set by ``replace(stamp=...)``. It is part
+of equality.
 
 Raises:
-    ShapeError: a colour outside 0 to 1, a negative friction, or a stamp that is not finite.
-    UnknownNameError: another level.)");
-    attached.def("__init__", made_by(&make_attached), "shape"_a, "pose"_a = Pose{}, nb::kw_only(),
-                 "color"_a = nb::none(), "visual"_a = true, "collision"_a = true, "friction"_a = nb::none(),
-                 "level"_a = nb::none(), "stamp"_a = nb::none());
+    ShapeError: if a colour is outside 0 to 1 or the friction negative.
+    UnknownNameError: if there is no such level.)");
+    attached.def(
+        "__init__",
+        [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
+           bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
+        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
+    },
+        "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true, "collision"_a = true,
+        "friction"_a = nb::none(), "level"_a = nb::none());
+    bind_replace(attached, attached_fields, &check_attached, "AttachedShape",
+                 "ShapeError: if a colour is outside 0 to 1, the friction negative, or the stamp not finite.");
     attached.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
@@ -166,11 +211,6 @@ Raises:
         return a.has_color ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
                            : std::nullopt;
     }, "Red, green, blue, alpha from 0 to 1, or None.")
-        .def("moved",
-             [](AttachedShape a, const Pose& pose) {
-        a.pose = pose;
-        return a;
-    }, "pose"_a, "Return the same shape for the same purpose at another pose frame_from_shape.")
         .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
@@ -278,20 +318,11 @@ std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& sha
 AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
                             bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level, const OptionalStamp& stamp) {
-    if (stamp && !std::isfinite(*stamp))
-        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}", *stamp);
-    if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
-        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", *friction);
-    AttachedShape attached{shape.shape,  pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction,
-                           std::nullopt, stamp};
+    AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, false, visual,
+                           collision,   friction, std::nullopt,         stamp};
+    check_attached(attached);
     if (level) attached.level = read_level(*level);
-    if (color) {
-        const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
-        for (double v : c)
-            if (v < 0.0 || v > 1.0)
-                throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
-        std::copy(c.begin(), c.end(), attached.color.begin());
-    }
+    if (color) set_color(attached, *color);
     return attached;
 }
 

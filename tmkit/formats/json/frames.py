@@ -114,6 +114,7 @@ def frame_from_dict(
         body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[part for item in node.get("shapes").items() for part in _attached_from_dict(item, shapes, in_file)],
+    ).replace(
         inertia=inertia_from_dict(node.get("inertia"), node.get("name").name(), note),
         attributes=attributes_from_dict(node),
         twist=twist_from_dict(node.get("twist")) if moves else None,
@@ -215,8 +216,7 @@ def _attached_from_dict(
             collision=collision,
             friction=friction,
             level=None if level == PIECES else level,
-            stamp=stamp,
-        )
+        ).replace(stamp=stamp)
         return (part,) if level != PIECES else mesh_in_pieces(part)
 
 

@@ -34,7 +34,7 @@ from tmkit.formats.spec.parts import GeometrySpec, JointSpec, PrimitiveSpec
 from tmkit.formats.spec.values import spec_of_inertia, spec_of_joint, spec_of_pose
 from tmkit.graph import NoiseSource, SceneGraph
 from tmkit.graph.traversal import Stamped
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 
 _WINDOW = 10.0  # seconds of history that a transform keeps, as in the robot scene graph
 _OF_GROUPS = ("Attribute", "child", "member", "cardinality", "unplaced", "called")
@@ -167,7 +167,9 @@ class NodeReader(Declarations):
                 pose = pose_of_value(part.values[0], at, note=self.note)
             else:
                 with reported(at):
-                    uncertain = SceneGraph().add_frame("a", "world", covariance=_covariance(part.values[0], at))
+                    uncertain = SceneGraph().add_frame(
+                        "a", "world", pose=GaussianPose(covariance=_covariance(part.values[0], at))
+                    )
                 noise = uncertain.specification("a").noise
         if pose is None:
             raise place.error(f"the rigid transform '{rigid.name.text}' has no 'value'")

@@ -243,8 +243,7 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
             collision=spec.collision,
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
             level=None if spec.level == PIECES else spec.level,
-            stamp=spec.stamp,
-        )
+        ).replace(stamp=spec.stamp)
 
 
 def _pieces_of(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
@@ -298,8 +297,7 @@ def _variant(
         collision=part.collision if collision is None else collision,
         friction=part.friction,
         level=part.level,
-        stamp=part.stamp,
-    )
+    ).replace(stamp=part.stamp)
 
 
 def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:

@@ -49,11 +49,10 @@ def joint_of(spec: JointSpec, *, mimic: graph.Mimic | None = None) -> graph.Join
     """Return the core's joint."""
     if spec.type in JOINTS_WITHOUT_VALUE:
         return {"fixed": graph.Fixed, "free": graph.Free, "unstated": graph.Unstated}[spec.type]()
-    same: dict[str, Any] = {key: getattr(spec, key) for key in ("name", "velocity", "effort", "damping", "friction")}
-    if spec.type == "continuous":
-        return graph.Continuous(spec.axis, mimic=mimic, **same)
-    make = graph.Revolute if spec.type == "revolute" else graph.Prismatic
-    return make(spec.axis, lower=spec.lower, upper=spec.upper, mimic=mimic, **same)
+    make = {"continuous": graph.Continuous, "revolute": graph.Revolute, "prismatic": graph.Prismatic}[spec.type]
+    keys = ("name", "velocity", "effort", "damping", "friction")
+    limits = ("lower", "upper") if spec.type != "continuous" else ()
+    return make([0, 0, 1]).replace(axis=spec.axis, mimic=mimic, **{key: getattr(spec, key) for key in (*keys, *limits)})
 
 
 def mesh_specification(path: Path, place: SourceLocation) -> SceneSpecification:

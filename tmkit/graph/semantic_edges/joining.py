@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, FrameDifference, FrameSpecification, Joint, SceneDifference, SceneGraph, Unstated
+from tmkit._core import EdgeNoise, Fixed, FrameDifference, Joint, SceneDifference, SceneGraph, Unstated
 from tmkit.errors import SceneError
 from tmkit.graph.observation_frames import CLASS, Kind, add_observation
-from tmkit.graph.traversal import joints_between, stamped_attributes
+from tmkit.graph.traversal import joints_between
 from tmkit.spatial import Pose, adjoint
 
 
@@ -154,15 +154,5 @@ def _inside(scene: SceneGraph, told: Told, q: ArrayLike | None, refusal: SceneEr
 def cut(scene: SceneGraph, frame: str) -> SceneGraph:
     """Return the scene in which a frame, with all below it, is a tree of its own; all else stays as it was."""
     old = scene.specification(frame)
-    new = FrameSpecification(
-        frame,
-        None,
-        body=old.body,
-        classes=old.classes,
-        shapes=old.shapes,
-        inertia=old.inertia,
-        attributes=stamped_attributes(old),
-        twist=old.twist,
-        twist_noise=old.twist_noise,
-    )
+    new = old.replace(parent=None, pose=Pose(), joint=Fixed(), stamps=None, noise=None)
     return scene.apply(SceneDifference([FrameDifference(scene.frame_id(frame), old, new)]))

@@ -44,7 +44,7 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
         here = solids_of(scene, below)
         if here and below != frame:
             frame_from_below = scene.pose(below, relative_to=frame, q=q)
-            here = tuple(attached.moved(frame_from_below @ attached.pose) for attached in here)
+            here = tuple(attached.replace(pose=frame_from_below @ attached.pose) for attached in here)
         found.extend(here)
     return tuple(found)
 

@@ -209,16 +209,7 @@ def _painted(scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], kept: C
 
 
 def _with_colour(part: AttachedShape, color: tuple[float, ...]) -> AttachedShape:
-    return AttachedShape(
-        part.shape,
-        part.pose,
-        color=color,
-        visual=part.visual,
-        collision=part.collision,
-        friction=part.friction,
-        level=part.level,
-        stamp=part.stamp,
-    )
+    return part.replace(color=color)
 
 
 def _paler(part: AttachedShape) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit.errors import ArgumentError, ServiceError, TmkitError
-from tmkit.graph import AttachedShape, FrameSpecification, Joint, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Joint, SceneGraph, Shape
 from tmkit.graph.attributes import value_and_stamp
 from tmkit.spatial import Pose
 from tmkit.store.blobs import shape_of_blob
@@ -56,10 +56,9 @@ class WorldEdits:
             covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; exact if omitted.
             attributes: JSON values by key.
         """
-        more: dict[str, Any] = {} if joint is None else {"joint": joint}
         frame = FrameSpecification(
-            name, parent, pose=pose or Pose(), body=body, classes=classes, shapes=shapes, attributes=attributes, **more
-        )
+            name, parent, pose=pose or Pose(), joint=joint or Fixed(), body=body, classes=classes, shapes=shapes
+        ).replace(attributes=attributes or {})
         writer = DifferenceWriter(lambda *_: os.urandom(16))
         record = m.record_of_frames([frame], m.EMPTY, writer)
         operations: list[m.Operation] = [m.ApplyEffects(-1, record)]

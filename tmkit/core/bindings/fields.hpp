@@ -1,0 +1,57 @@
+// The fields of an immutable class: their names and how each is set in a copy.
+#pragma once
+
+#include <algorithm>
+
+#include "bindings.hpp"
+
+namespace tmkit::bindings {
+
+template <class Value> struct Field {
+    const char* name;
+    void (*set)(Value& changed, nb::handle value);  // throws std::bad_cast for another type
+};
+
+// A field that is a member, or what `read` makes of an argument of another type.
+template <auto member, class Value> void set_member(Value& changed, nb::handle value) {
+    auto& target = changed.*member;
+    target = nb::cast<std::remove_cvref_t<decltype(target)>>(value);
+}
+
+// `replace`: a copy with other values of some fields, set in the order of the table; `check` throws where they do not
+// fit each other.
+template <class Value, std::size_t count>
+void bind_replace(nb::class_<Value>& cls, const Field<Value> (&fields)[count],
+                  std::type_identity_t<void (*)(Value&)> check, const char* type, const std::string& raises) {
+    const std::vector<Field<Value>> known(std::begin(fields), std::end(fields));
+    std::vector<std::string> names;
+    for (const Field<Value>& field : known) names.emplace_back(field.name);
+    std::string text = "Return a copy with other values of some fields.\n\nArgs:\n    fields: values by name:";
+    for (const Field<Value>& field : known)
+        text += (&field == &known.front() ? " ``" : ", ``") + std::string(field.name) + "``";
+    text += ".\n\nRaises:\n    UnknownNameError: if there is no such field.\n    " + raises;
+    cls.def("replace", [known, names, check, type](const Value& self, const nb::kwargs& changes) {
+        for (nb::handle key : changes.keys()) {
+            std::string name;
+            if (!nb::try_cast(key, name)) name = nb::cast<std::string>(nb::repr(key));
+            if (!std::ranges::count(names, name)) throw unknown_name(std::string("field of ") + type, name, names);
+        }
+        Value changed(self);
+        for (const Field<Value>& field : known) {
+            if (!changes.contains(field.name)) continue;
+            const nb::object value = changes[field.name];
+            try {
+                field.set(changed, value);
+            } catch (const std::bad_cast&) {
+                const nb::str got = nb::type_name(value.type());
+                throw nb::type_error(
+                    formatted("{}.replace(): '{}' cannot be a value of type {}", type, field.name, got.c_str())
+                        .c_str());
+            }
+        }
+        check(changed);
+        return changed;
+    }, "fields"_a, text.c_str());
+}
+
+}  // namespace tmkit::bindings
