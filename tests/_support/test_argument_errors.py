@@ -27,11 +27,11 @@ BOX = tk.Box([0.1, 0.1, 0.1])
     [
         (
             lambda: SCENE.add_frame("a", "world", pose=[1, 0, 0]),
-            "'pose' must be a Pose, not a list ([1, 0, 0]); write tk.Pose([1, 0, 0])",
+            "'pose' must be a Pose or a GaussianPose, not a list ([1, 0, 0]); write tk.Pose([1, 0, 0])",
         ),
         (
             lambda: SCENE.add_frame("a", "world", pose=np.eye(4)),
-            "'pose' must be a Pose, not a ndarray; write tk.Pose.from_matrix(...)",
+            "'pose' must be a Pose or a GaussianPose, not a ndarray; write tk.Pose.from_matrix(...)",
         ),
         (lambda: SCENE.add_frame("a", "world", shapes=BOX), "write it in brackets: [shape]"),
         (
@@ -68,7 +68,7 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: tk.Revolute([0, 0, 1], lower="x"), "Revolute(): 'lower' must be a number, not a str ('x')"),
         (
             lambda: tk.SceneArrays(SCENE, capacity="x"),
-            "SceneArrays(): 'capacity' must be an integer or None, not a str ('x')",
+            "SceneArrays(): 'capacity' must be an integer or a mapping of strings to integers or None, not a str ('x')",
         ),
         (lambda: tk.SceneArrays(SCENE).set_shapes("cup", [None]), "'shapes' must be a sequence"),
         (lambda: tk.simulate(None), "'plan' must be a Plan, not None; planning found none; see result.explanation"),

@@ -377,7 +377,7 @@ def test_what_is_full() -> None:
         ("member of a group", "group_members", lambda: arrays.set_group("g", frames=["c1", "c2", "arm"])),
     ]
     for what, kind, edit in full:
-        with pytest.raises(CapacityError, match=f"no room for another {what}: .*larger {kind}") as caught:
+        with pytest.raises(CapacityError, match=f"no room for another {what}: .*larger capacity '{kind}'") as caught:
             edit()
         assert caught.value.data["kind"] == kind
     arrays.add_stamped_pose("c1", Pose(), stamp=4, capacity=3)  # which drops its own oldest

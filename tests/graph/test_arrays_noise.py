@@ -53,7 +53,7 @@ def test_room_for_errors() -> None:
     arrays.set_covariance("a", np.eye(6))
     arrays.set_covariance("b", np.diag([1.0, 0, 0, 0, 0, 0]))
     assert arrays.gaussian_pose("b", relative_to="world").covariance[0, 0] == pytest.approx(2.0)
-    with pytest.raises(CapacityError, match="construct SceneArrays with a larger noise"):
+    with pytest.raises(CapacityError, match="construct SceneArrays with a larger capacity 'noise'"):
         arrays.reparent("b", "world")
     assert arrays.parent("b") == "a"
     with pytest.raises(SceneError, match="frame 'world' is a root, which has no covariance"):

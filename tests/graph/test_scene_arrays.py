@@ -71,7 +71,7 @@ def test_what_arrays_hold() -> None:
     assert SceneArrays(scene).capacities["frames"] == 64
     wanted = {"bodies": 7, "shapes": 2, "allowed_pairs": 0, "name_bytes": 8}
     wanted |= {"twists": 0, "stamps": 0, "groups": 0, "group_members": 0}
-    assert SceneArrays(scene, 6, **wanted).capacities == {"frames": 6, **wanted}
+    assert SceneArrays(scene, {"frames": 6, **wanted}).capacities == {"frames": 6, **wanted}
     for array in (arrays.q, arrays.poses, arrays.jacobian("hand")):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
@@ -144,18 +144,18 @@ def test_what_is_full_changes_nothing() -> None:
         assert arrays._defects() == ""
 
     with pytest.raises(
-        CapacityError, match=r"no room for another body: all 6 are taken; construct .* larger bodies"
+        CapacityError, match=r"no room for another body: all 6 are taken; construct .* larger capacity 'bodies'"
     ) as full:
         arrays.add_root("lid")
     check("bodies", 6)
-    with pytest.raises(CapacityError, match=r"no room for another attached shape: all 1 .* larger shapes") as full:
+    with pytest.raises(CapacityError, match=r"no room for another attached shape: all 1 .* larger capacity 'shapes'") as full:
         arrays.add_shape("cup", box)
     check("shapes", 1)
-    with pytest.raises(CapacityError, match=r"no room for another allowed pair: all 1 .* larger allowed_pairs") as full:
+    with pytest.raises(CapacityError, match=r"no room for another allowed pair: all 1 .* larger capacity 'allowed_pairs'") as full:
         arrays.allow_collision("hand", "table")
     check("allowed_pairs", 1)
     with pytest.raises(
-        CapacityError, match=r"'saucepans' has 9 bytes, but only 8 are kept .* larger name_bytes"
+        CapacityError, match=r"'saucepans' has 9 bytes, but only 8 are kept .* larger capacity 'name_bytes'"
     ) as full:
         arrays.rename_frame("cup", "saucepans")
     check("name_bytes", 8)

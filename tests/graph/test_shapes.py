@@ -392,14 +392,15 @@ _LIMITS = {"lower", "upper"}
 def test_moving_joints(make: Callable[..., Joint], kind: str) -> None:
     """All fields come back, the axis normalised; without them there are no limits, no friction, no name, no leader."""
     fields = {name: value for name, value in _FIELDS.items() if kind != "continuous" or name not in _LIMITS}
-    joint = make([0, 3, 4], **fields)
+    joint = make([0, 0, 1]).replace(axis=[0, 3, 4], **fields)
     assert {name: getattr(joint, name) for name in fields} == fields
     assert (joint.type, joint.is_actuated, joint.axis.tolist()) == (kind, True, [0, 0.6, 0.8])
     plain = make([0, 0, 1])
     assert (plain.lower, plain.upper, plain.velocity, plain.effort) == (-np.inf, np.inf, np.inf, np.inf)
     assert (plain.damping, plain.friction, plain.name, plain.mimic) == (0.0, 0.0, "", None)
     for name in fields:
-        assert make([0, 3, 4], **{**fields, name: getattr(plain, name)}) != joint
+        assert joint.replace(**{name: getattr(plain, name)}) != joint
+        assert joint.replace(**{name: getattr(plain, name)}).replace(**{name: fields[name]}) == joint
     back = pickle.loads(pickle.dumps(joint))
     assert back == joint
     assert hash(back) == hash(joint)

@@ -20,9 +20,9 @@ digest = scene.digest
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + 128 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-for room in ({"stamps": 2**28}, {"twists": 2**28}, {"capacity": 2**24}, {"name_bytes": 2**28}):
+for room in ({"stamps": 2**28}, {"twists": 2**28}, {"frames": 2**24}, {"name_bytes": 2**28}):
     try:
-        SceneArrays(scene, **room)
+        SceneArrays(scene, capacity=room)
     except MemoryError:
         continue
     raise SystemExit(f"there was room for {room}")

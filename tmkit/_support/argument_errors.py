@@ -190,7 +190,7 @@ def _words(annotation: ast.expr | None) -> str:
 
 def _plural(annotation: ast.expr) -> str:
     """Return the elements of a container in words: ``strings``, ``AttachedShape or Shape objects``."""
-    plurals = {"str": "strings", "float": "numbers", "Any": "values", "ArrayLike": "arrays"}
+    plurals = {"str": "strings", "float": "numbers", "int": "integers", "Any": "values", "ArrayLike": "arrays"}
     text = re.sub(r"[\w.]*\.(\w+)", r"\1", ast.unparse(annotation))
     return plurals.get(text) or text.replace(" | ", " or ") + " objects"
 

@@ -98,8 +98,8 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps);
 // from files, makes their bodies as well.
 template <class Scene, class Text>
 void require_known_body(const Scene& scene, std::string_view frame, const std::optional<Text>& body) {
-    if (body && body->empty()) throw refusals::empty_body_name();
-    if (body && *body != frame && !scene.has_body(*body)) throw refusals::no_such_body(*body, scene.body_names());
+    if (body && body->empty()) throw errors::empty_body_name();
+    if (body && *body != frame && !scene.has_body(*body)) throw errors::no_such_body(*body, scene.body_names());
 }
 
 // How the methods of a class that is edited take it.

@@ -326,7 +326,7 @@ in metres and radians, in the frame's own axes, behind the joint. The error come
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.{|
-    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.})"));
+    CapacityError: no room for its source; construct SceneArrays with a larger capacity ``noise``.})"));
     bind_noise_setter<Self>(
         cls, "set_noise", [](auto& s, std::string_view frame, const auto& noise) { s.set_noise(frame, noise); },
         text_for<Self>(

@@ -7,7 +7,7 @@ namespace tmkit::bindings {
 namespace {
 
 // How much there is room for: a number of frames, or numbers by the names of the arrays.
-using Room = std::variant<std::size_t, nb::typed<nb::dict, nb::str, std::size_t>>;
+using Room = std::variant<std::size_t, nb::typed<Mapping, nb::str, int>>;
 
 Capacities read_capacities(const std::optional<Room>& room) {
     Capacities capacities;
@@ -18,7 +18,8 @@ Capacities read_capacities(const std::optional<Room>& room) {
     }
     std::vector<std::string> known;
     for (const auto& [name, capacity] : capacity_names) known.emplace_back(name);
-    for (const auto& [key, count] : std::get<1>(*room)) {
+    for (nb::handle item : std::get<1>(*room).items()) {
+        const nb::object key = item[0], count = item[1];
         std::string_view text;
         const auto found = nb::try_cast(key, text) ? std::ranges::find(known, text) : known.end();
         if (found == known.end()) throw unknown_name("capacity", nb::cast<std::string>(nb::str(key)), known);

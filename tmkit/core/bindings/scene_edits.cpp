@@ -137,9 +137,9 @@ template <class Self> void bind_add_frame(auto& cls) {
         specification.noise = own_noise(pose, name, above);
         return apply_edit(self, [&](auto& s) {
             require_known_body(scene_of(s), name, body);
-            if (parent && above.empty()) throw refusals::without_parent(name);
+            if (parent && above.empty()) throw errors::without_parent(name);
             if (!parent && !body)
-                throw refusals::rule("N3", "frame '{}' has neither a parent nor a body; give parent= or body=", name);
+                throw errors::rule("N3", "frame '{}' has neither a parent nor a body; give parent= or body=", name);
             add_specified(s, specification);
         });
     },
@@ -165,6 +165,20 @@ Raises:
     SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
         a body is given.{|
     CapacityError: no room for another frame, body or shape, or a name that is too long.})"));
+}
+
+template <class Self> void bind_add(auto& cls) {
+    cls.def("add", [](Self self, const FrameSpecification& frame) {
+        return apply_edit(self, [&](auto& s) { add_specified(s, frame); });
+    }, "frame"_a, R"(Add a frame of all fields, such as inertia, attributes, noise and stamped poses. O(log n).
+
+Args:
+    frame: its specification. A body that is not in the scene is added.
+
+Raises:
+    UnknownNameError: if there is no such parent, or a mimic joint has no leader.
+    DuplicateNameError: if the name of the frame or joint is taken.
+    SceneError: if the body already has a frame in this tree that is not joined to the parent, or has an inertia.)");
 }
 
 template <class Self> void bind_frame_edits(auto& cls) {
@@ -237,7 +251,7 @@ Args:
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
     SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
         edges contradict each other.{|
-    CapacityError: no room for the sources of its error; construct SceneArrays with a larger ``noise``.})"));
+    CapacityError: no room for the sources of its error; construct SceneArrays with a larger capacity ``noise``.})"));
 }
 
 }  // namespace
@@ -250,6 +264,7 @@ template <class Scene> void bind_scene_edits(nb::class_<Scene>& cls) {
     bind_frame_edits<Self>(cls);
     bind_add_frame<Self>(cls);
     bind_reparent<Self>(cls);
+    if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_add<Self>(cls);
     if constexpr (!std::is_same_v<Scene, SceneArrays>)
         cls.def(
             "make_root", EDIT(make_root, std::string_view), "frame"_a,

@@ -202,7 +202,7 @@ constexpr Field<FrameSpecification> specification_fields[] = {
     {"twist_noise",
      [](FrameSpecification& f, nb::handle value) {
     const auto noise = nb::cast<std::optional<NoiseHandle>>(value);
-    if (noise && !f.twist) throw refusals::without_twist(f.name);
+    if (noise && !f.twist) throw errors::without_twist(f.name);
     if (f.twist) f.twist->noise = noise ? noise->noise : nullptr;
 }},
     {"stamps", [](FrameSpecification& f,

@@ -19,7 +19,7 @@
 // GJK's tolerance of one micrometre). A negative margin lets shapes penetrate to that depth.
 //
 // Versions. A world can be moved to another version: it keeps the structures of the version they were made for, hides
-// in them what has changed since, and holds the changed things beside them (src/collision/moved_parts.hpp).
+// in them what has changed since, and holds the changed things beside them (src/collision/collision_overlay.hpp).
 //
 // Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at a time. Results do
 // not depend on what was asked before.
@@ -89,11 +89,11 @@ public:
 
     // `q` is a full configuration of which only the moving entries are read. The first pair in contact, or none.
     FramePair find_collision(const double* q, Scratch& scratch) const;
-    // Looks at up to `together` configurations at once; find_ahead() then says of each, by its number, some pair in
+    // Looks at up to `together` configurations at once; find_in_batch() then says of each, by its number, some pair in
     // contact, or none. Other questions may come between.
     static constexpr std::size_t together = 8;
-    void look_ahead(const double* const* q, int count, Scratch& scratch) const;
-    FramePair find_ahead(const double* q, int number, Scratch& scratch) const;
+    void check_batch(const double* const* q, int count, Scratch& scratch) const;
+    FramePair find_in_batch(const double* q, int number, Scratch& scratch) const;
 
     // A pair that is not proved to keep its margin on the straight motion between two free configurations; none when
     // the motion is free. With a resolution the motion is free where it is proved, or where places so far apart are.

@@ -189,11 +189,11 @@ private:
     enum : std::int32_t { frame_count, entry_count, twist_count, count_of_counts };
 
     // How many edges lie between two frames and their nearest common ancestor.
-    struct Ways {
+    struct PathLengths {
         std::int32_t target = 0, reference = 0;
     };
     class View;  // for rules that are those of scenes, too: graph/scene_arrays_view.hpp
-    class Way;   // between two frames, with its errors
+    class Path;  // between two frames, with its errors
 
     // What a new or changed joint is to be, all rules checked.
     struct JointPlan {
@@ -272,13 +272,13 @@ private:
 
     // Walks, for the writer and for readers: bounded whatever they read
     std::int32_t depth(Slot slot) const;
-    Ways ways(Slot target, Slot reference) const;  // throws Error(disconnected)
+    PathLengths path_lengths(Slot target, Slot reference) const;  // throws Error(disconnected)
     Pose edge(Slot slot, const Configuration& q) const;
     Pose edge_from(Slot slot, const Pose& pose, const Configuration& q) const;
     Pose pose_at(Slot slot, const Moment& moment) const;  // of an edge, at joint value 0
     template <class EdgeOf> Pose pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const;
     template <class EdgeOf>
-    Pose pose_along(Slot target, Slot reference, EdgeOf&& edge_of) const;  // reference: none for the root
+    Pose path_pose(Slot target, Slot reference, EdgeOf&& edge_of) const;  // reference: none for the root
     Pose pose_between(Slot target, Slot reference, const Configuration& q) const;
     Pose pose_between(Slot target, Slot reference, const Configuration& q, const Moment& moment) const;
     Slot reference_slot(std::optional<std::string_view> reference) const {
@@ -309,7 +309,7 @@ private:
     void write_noise(Slot slot, const EdgeNoise* noise);
     void require_noise_fits(std::size_t columns) const;
 
-    Way way(Slot target, Slot reference, const Configuration& q) const;  // in scratch
+    Path path(Slot target, Slot reference, const Configuration& q) const;  // in scratch
 
     Capacities capacities_;
     mutable SequenceLock lock_;
@@ -385,7 +385,7 @@ private:
     mutable Own<Slot> gathered_{capacities_.frames};
     Own<double> values_{capacities_.frames};  // by entry
     NoiseSum noise_sum_;
-    BodyWays<Slot, Slot> body_ways_;
+    BodyPaths<Slot, Slot> body_ways_;
 };
 
 }  // namespace tmkit

@@ -22,7 +22,7 @@ inline Error duplicate(const std::string& kind, std::string_view name) {
         .with({{"kind", kind}, {"name", name}});
 }
 
-namespace refusals {
+namespace errors {
 
 // Poses this near are one pose said twice: rounding of a product, not a move.
 inline constexpr double same_pose_tolerance = 1e-9;
@@ -149,12 +149,13 @@ inline Error wrong_length(std::size_t expected, std::size_t received) {
 
 // what: "frame", "body", "attached shape" or "allowed pair"; keyword: the argument that makes more room
 inline Error full(const std::string& what, std::size_t capacity, const std::string& keyword) {
+    const std::string larger = keyword == "capacity" ? keyword : formatted("capacity '{}'", keyword);
     return Error(ErrorKind::capacity,
                  "no room for another {}: all {} are taken; construct SceneArrays with a larger {}", what, capacity,
-                 keyword)
+                 larger)
         .with({{"kind", keyword == "capacity" ? "frames" : keyword}, {"capacity", capacity}});
 }
 
-}  // namespace refusals
+}  // namespace errors
 
 }  // namespace tmkit

@@ -133,7 +133,7 @@ public:
     // Throws Error(scene) where the path of a twist edge shares an edge between two bodies with the path of two frames
     // of one tree: then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked
     // at when `unstamped`.
-    void require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped = false) const;
+    void require_no_twist_on_path(std::string_view target, std::string_view reference, bool unstamped = false) const;
     std::size_t twist_count() const { return twists_.size(); }
     BodyId twist_reference(FrameId id) const { return *twists_.find(id); }  // of a frame that has a twist edge
     // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order of ids.
@@ -209,6 +209,14 @@ public:
     std::string defects() const;
 
 private:
+    friend class SceneEditState;
+    friend class BodyEdits;
+    friend class JointEdits;
+    friend class ContentEdits;
+    friend class NoiseEdits;
+    friend class TwistEdits;
+    friend class EdgeEdits;
+    friend class FrameEdits;
     friend class SceneEdit;
     std::string defects_of_maps() const;
     template <auto map, class Visit>

@@ -55,7 +55,7 @@ void require_stated_motion(const SceneGraph& scene, const FrameRecord& a, const 
 // Scratch for twists: how bodies move relative to each other, by the twist edge of a frame or as the edge of poses
 // above it does; which bodies were reached from one, each with the place of the body before, the step, and whether up
 // or down; and edges of poses that are not to be looked at again, ascending.
-template <class Frame, class Body> struct BodyWays {
+template <class Frame, class Body> struct BodyPaths {
     struct Step {
         Frame frame;
         Body body, reference;

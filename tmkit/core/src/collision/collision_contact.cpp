@@ -24,7 +24,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // A solid and where it stands.
 struct Posed {
-    const Solid& solid;
+    const CollisionGeometry& geometry;
     const Transform3s& pose;
 };
 
@@ -39,12 +39,12 @@ struct Gap {
 const Gap no_gap{infinity, Vec3s::Zero(), Vec3s::Zero(), Vec3s::Zero()};
 
 // Boxes in the axes of a solid A against the oriented box of a solid B.
-class BoxAgainstSolid {
+class BoxAgainstGeometry {
 public:
-    BoxAgainstSolid(const Transform3s& pose_a, Posed b)
+    BoxAgainstGeometry(const Transform3s& pose_a, Posed b)
         : r_(pose_a.getRotation().transpose() * b.pose.getRotation()), absolute_(r_.cwiseAbs().array() + 1e-12),
-          center_(pose_a.getRotation().transpose() * (b.pose.transform(b.solid.center) - pose_a.getTranslation())),
-          half_(b.solid.half), span_(absolute_ * b.solid.half) {}
+          center_(pose_a.getRotation().transpose() * (b.pose.transform(b.geometry.center) - pose_a.getTranslation())),
+          half_(b.geometry.half), span_(absolute_ * b.geometry.half) {}
 
     // True when an axis separates the boxes by more than `margin` (sufficient, not necessary). The fifteen axes of
     // Gottschalk, Lin and Manocha, "OBBTree" (SIGGRAPH 1996); the first box is grown by the margin on each side, which
@@ -89,7 +89,9 @@ private:
     Vec3s center_, half_, span_;
 };
 
-bool is_simple(const Solid& solid) { return solid.kind == SolidKind::convex || solid.kind == SolidKind::triangles; }
+bool is_simple(const CollisionGeometry& geometry) {
+    return geometry.kind == GeometryKind::convex || geometry.kind == GeometryKind::triangles;
+}
 
 Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
@@ -97,16 +99,16 @@ Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
 // Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then infinite. 0 for overlap.
 // The limit must not be negative.
-double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, WarmStart* warm = nullptr) {
-    room.difference.set_shapes(static_cast<const coal::ShapeBase&>(*a.solid.geometry),
-                               static_cast<const coal::ShapeBase&>(*b.solid.geometry), a.pose, b.pose);
-    coal::details::GJK& gjk = room.gjk;
+double convex_distance(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, WarmStart* warm = nullptr) {
+    workspace.difference.set_shapes(static_cast<const coal::ShapeBase&>(*a.geometry.coal_geometry),
+                                    static_cast<const coal::ShapeBase&>(*b.geometry.coal_geometry), a.pose, b.pose);
+    coal::details::GJK& gjk = workspace.gjk;
     gjk.reset(128, 1e-6);
     gjk.setDistanceEarlyBreak(limit);
-    const Vec3s guess = a.solid.center - (room.difference.oR1 * b.solid.center + room.difference.ot1);
+    const Vec3s guess = a.geometry.center - (workspace.difference.oR1 * b.geometry.center + workspace.difference.ot1);
     const bool usable = guess.squaredNorm() > 1e-12;
     const bool is_warm = warm && !warm->ray.isZero(1e-6);
-    const auto status = gjk.evaluate(room.difference,
+    const auto status = gjk.evaluate(workspace.difference,
                                      is_warm  ? warm->ray
                                      : usable ? guess
                                               : Vec3s(1.0, 0.0, 0.0),
@@ -123,8 +125,8 @@ double convex_distance(Posed a, Posed b, double limit, NarrowPhaseRoom& room, Wa
     }
 }
 
-bool convex_contact(Posed a, Posed b, double margin, NarrowPhaseRoom& room) {
-    return convex_distance(a, b, margin, room) <= margin;
+bool convex_contact(Posed a, Posed b, double margin, NarrowPhaseWorkspace& workspace) {
+    return convex_distance(a, b, margin, workspace) <= margin;
 }
 
 // A shape against the triangles of a mesh, or the triangles of two. The margin must not be negative.
@@ -132,7 +134,7 @@ bool triangles_contact(Posed a, Posed b, double margin) {
     coal::CollisionRequest request(coal::CollisionRequestFlag::NO_REQUEST, 1);
     request.security_margin = margin;
     coal::CollisionResult result;
-    return coal::collide(a.solid.geometry, a.pose, b.solid.geometry, b.pose, request, result) > 0;
+    return coal::collide(a.geometry.coal_geometry, a.pose, b.geometry.coal_geometry, b.pose, request, result) > 0;
 }
 
 // coal 3.0.3 errs on a ball whose centre lies within a cylinder: it may pass over the nearer way out. None for others.
@@ -168,22 +170,23 @@ Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a, const 
 // Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never less deep than the
 // meshes where these meet in shallow contact, so the answer errs towards contact; without hulls it is contact.
 bool hulls_are_deeper(Posed a, Posed b, double margin) {
-    return !a.solid.hull || !b.solid.hull || coal_gap(a.solid.hull, a.pose, b.solid.hull, b.pose).distance <= margin;
+    return !a.geometry.hull || !b.geometry.hull ||
+           coal_gap(a.geometry.hull, a.pose, b.geometry.hull, b.pose).distance <= margin;
 }
 
 // --- half spaces -----------------------------------------------------------------------------------------------------
 
 // The point of a solid that lies farthest along a direction in the solid's axes. Triangles reach as far as their hull,
 // or are all looked at when they have none, because they lie in one plane.
-Vec3s farthest_point(const Solid& solid, const Vec3s& direction) {
-    const coal::CollisionGeometry* geometry = solid.geometry;
-    if (solid.kind == SolidKind::triangles) geometry = hull_or_null(*solid.structure->shape);
-    if (geometry) {
+Vec3s farthest_point(const CollisionGeometry& geometry, const Vec3s& direction) {
+    const coal::CollisionGeometry* coal_geometry = geometry.coal_geometry;
+    if (geometry.kind == GeometryKind::triangles) coal_geometry = hull_or_null(*geometry.structure->shape);
+    if (coal_geometry) {
         int hint = 0;
         return coal::details::getSupport<coal::details::SupportOptions::WithSweptSphere>(
-            static_cast<const coal::ShapeBase*>(geometry), direction, hint);
+            static_cast<const coal::ShapeBase*>(coal_geometry), direction, hint);
     }
-    const std::vector<double>& v = solid.structure->shape->vertices();
+    const std::vector<double>& v = geometry.structure->shape->vertices();
     Vec3s best(v.data());
     for (std::size_t i = 3; i < v.size(); i += 3) {
         const Vec3s vertex(&v[i]);
@@ -194,7 +197,7 @@ Vec3s farthest_point(const Solid& solid, const Vec3s& direction) {
 
 Gap plane_gap(const Transform3s& plane, Posed b) {
     const Vec3s normal = plane.getRotation().col(2);
-    const Vec3s deepest = b.pose.transform(farthest_point(b.solid, -(b.pose.getRotation().transpose() * normal)));
+    const Vec3s deepest = b.pose.transform(farthest_point(b.geometry, -(b.pose.getRotation().transpose() * normal)));
     const double distance = normal.dot(deepest - plane.getTranslation());
     return {distance, deepest - distance * normal, deepest, normal};
 }
@@ -207,7 +210,7 @@ double plane_least_gap(const Transform3s& plane, const Transform3s& pose, const 
 }
 
 bool plane_touches(const Transform3s& plane, Posed b, double margin) {
-    const Bounds box = box_around(b.solid.center, b.solid.half);
+    const Bounds box = box_around(b.geometry.center, b.geometry.half);
     return plane_least_gap(plane, b.pose, box) <= margin && plane_gap(plane, b).distance <= margin;
 }
 
@@ -221,54 +224,56 @@ constexpr double share = 0.5;
 // Boxes in the axes of a body of pieces as solids, compared with what holds all of another solid.
 class BoxAgainstHull {
 public:
-    BoxAgainstHull(const Transform3s& pose_a, Posed b, NarrowPhaseRoom& room)
-        : box_pose_(pose_a), pose_a_(pose_a), hull_(b.solid), b_(b), room_(room) {
-        hull_.kind = SolidKind::convex;
-        if (b.solid.kind == SolidKind::triangles) hull_.geometry = hull_or_null(*b.solid.structure->shape);
-        usable_ = is_simple(b.solid) && hull_.geometry;
+    BoxAgainstHull(const Transform3s& pose_a, Posed b, NarrowPhaseWorkspace& workspace)
+        : box_pose_(pose_a), pose_a_(pose_a), hull_(b.geometry), b_(b), workspace_(workspace) {
+        hull_.kind = GeometryKind::convex;
+        if (b.geometry.kind == GeometryKind::triangles)
+            hull_.coal_geometry = hull_or_null(*b.geometry.structure->shape);
+        usable_ = is_simple(b.geometry) && hull_.coal_geometry;
     }
 
     bool is_worthwhile(const Bounds& bounds, std::int32_t count) const {
-        if (!usable_ || count <= many) return usable_ && count == 1 && b_.solid.kind == SolidKind::triangles;
-        return half_of(bounds).squaredNorm() < share * share * b_.solid.half.squaredNorm();
+        if (!usable_ || count <= many) return usable_ && count == 1 && b_.geometry.kind == GeometryKind::triangles;
+        return half_of(bounds).squaredNorm() < share * share * b_.geometry.half.squaredNorm();
     }
 
     bool touches(const Bounds& bounds, std::int32_t count, double margin) {
-        const Solid box = solid_of(bounds);
-        return convex_contact({box, box_pose_}, {hull_, b_.pose}, margin, room_) &&
-               (b_.solid.kind == SolidKind::convex || count == 1 || triangles_contact({box, box_pose_}, b_, margin));
+        const CollisionGeometry box = geometry_of(bounds);
+        return convex_contact({box, box_pose_}, {hull_, b_.pose}, margin, workspace_) &&
+               (b_.geometry.kind == GeometryKind::convex || count == 1 ||
+                triangles_contact({box, box_pose_}, b_, margin));
     }
 
     // At most the signed distance between any parts of the two: what separates two bodies separates their parts.
     double least_gap(const Bounds& bounds) {
-        return coal_gap(solid_of(bounds).geometry, box_pose_, hull_.geometry, b_.pose).distance;
+        return coal_gap(geometry_of(bounds).coal_geometry, box_pose_, hull_.coal_geometry, b_.pose).distance;
     }
 
 private:
-    Solid solid_of(const Bounds& bounds) {
-        Solid box;
-        box.half = room_.box.halfSide = half_of(bounds);
-        box.geometry = &room_.box;
+    CollisionGeometry geometry_of(const Bounds& bounds) {
+        CollisionGeometry box;
+        box.half = workspace_.box.halfSide = half_of(bounds);
+        box.coal_geometry = &workspace_.box;
         box_pose_.translation() = pose_a_.transform(bounds.center());
         return box;
     }
 
     Transform3s box_pose_;
     const Transform3s& pose_a_;
-    Solid hull_;
+    CollisionGeometry hull_;
     Posed b_;
-    NarrowPhaseRoom& room_;
+    NarrowPhaseWorkspace& workspace_;
     bool usable_;
 };
 
-bool touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int depth);
+bool touch(Posed a, Posed b, double margin, NarrowPhaseWorkspace& workspace, int depth);
 
 // The pieces of `a` against the whole of `b`, which may consist of pieces itself.
-bool pieces_touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int depth) {
-    const BoxAgainstSolid against(a.pose, b);
-    BoxAgainstHull closely(a.pose, b, room);
+bool pieces_touch(Posed a, Posed b, double margin, NarrowPhaseWorkspace& workspace, int depth) {
+    const BoxAgainstGeometry against(a.pose, b);
+    BoxAgainstHull closely(a.pose, b, workspace);
     const auto key = [&](const Bounds& box) {
-        if (b.solid.kind == SolidKind::plane) {
+        if (b.geometry.kind == GeometryKind::plane) {
             const double gap = plane_least_gap(b.pose, a.pose, box);
             return gap > margin ? infinity : gap;
         }
@@ -280,40 +285,42 @@ bool pieces_touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int de
         return !closely.is_worthwhile(box, count) || closely.touches(box, count, margin);
     };
     const double limit = std::numeric_limits<double>::max();
-    return a.solid.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
+    return a.geometry.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
         Transform3s pose;
-        const Solid piece = a.solid.structure->pieces->piece(number, a.pose, room.prisms[depth], pose);
-        return touch({piece, pose}, b, margin, room, depth + 1);
+        const CollisionGeometry piece =
+            a.geometry.structure->pieces->piece(number, a.pose, workspace.prisms[depth], pose);
+        return touch({piece, pose}, b, margin, workspace, depth + 1);
     });
 }
 
-bool touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int depth) {
-    if (a.solid.kind == SolidKind::plane && b.solid.kind == SolidKind::plane) return false;
-    if (a.solid.kind == SolidKind::pieces) return pieces_touch(a, b, margin, room, depth);
-    if (b.solid.kind == SolidKind::pieces) return pieces_touch(b, a, margin, room, depth);
-    if (a.solid.kind == SolidKind::plane) return plane_touches(a.pose, b, margin);
-    if (b.solid.kind == SolidKind::plane) return plane_touches(b.pose, a, margin);
-    if (a.solid.kind == SolidKind::convex && b.solid.kind == SolidKind::convex)
-        return convex_contact(a, b, margin, room);
+bool touch(Posed a, Posed b, double margin, NarrowPhaseWorkspace& workspace, int depth) {
+    if (a.geometry.kind == GeometryKind::plane && b.geometry.kind == GeometryKind::plane) return false;
+    if (a.geometry.kind == GeometryKind::pieces) return pieces_touch(a, b, margin, workspace, depth);
+    if (b.geometry.kind == GeometryKind::pieces) return pieces_touch(b, a, margin, workspace, depth);
+    if (a.geometry.kind == GeometryKind::plane) return plane_touches(a.pose, b, margin);
+    if (b.geometry.kind == GeometryKind::plane) return plane_touches(b.pose, a, margin);
+    if (a.geometry.kind == GeometryKind::convex && b.geometry.kind == GeometryKind::convex)
+        return convex_contact(a, b, margin, workspace);
     return triangles_contact(a, b, margin);
 }
 
-Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth);
+Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, int depth);
 
-Gap pieces_gap(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth) {
-    const BoxAgainstSolid against(a.pose, b);
-    BoxAgainstHull closely(a.pose, b, room);
+Gap pieces_gap(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, int depth) {
+    const BoxAgainstGeometry against(a.pose, b);
+    BoxAgainstHull closely(a.pose, b, workspace);
     const auto key = [&](const Bounds& box) {
-        return b.solid.kind == SolidKind::plane ? plane_least_gap(b.pose, a.pose, box) : against.least_gap(box);
+        return b.geometry.kind == GeometryKind::plane ? plane_least_gap(b.pose, a.pose, box) : against.least_gap(box);
     };
     const auto enter = [&](const Bounds& box, std::int32_t count) {
         return !closely.is_worthwhile(box, count) || closely.least_gap(box) <= limit;
     };
     Gap best = no_gap;
-    a.solid.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
+    a.geometry.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
         Transform3s pose;
-        const Solid piece = a.solid.structure->pieces->piece(number, a.pose, room.prisms[depth], pose);
-        const Gap gap = gap_within({piece, pose}, b, limit, room, depth + 1);
+        const CollisionGeometry piece =
+            a.geometry.structure->pieces->piece(number, a.pose, workspace.prisms[depth], pose);
+        const Gap gap = gap_within({piece, pose}, b, limit, workspace, depth + 1);
         if (gap.distance < best.distance) best = gap;
         limit = std::min(limit, best.distance);
         return false;
@@ -321,13 +328,13 @@ Gap pieces_gap(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth)
     return best;
 }
 
-Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth) {
-    if (a.solid.kind == SolidKind::plane && b.solid.kind == SolidKind::plane) return no_gap;
-    if (a.solid.kind == SolidKind::pieces) return pieces_gap(a, b, limit, room, depth);
-    if (b.solid.kind == SolidKind::pieces) return pieces_gap(b, a, limit, room, depth).flipped();
-    if (a.solid.kind == SolidKind::plane) return plane_gap(a.pose, b);
-    if (b.solid.kind == SolidKind::plane) return plane_gap(b.pose, a).flipped();
-    return coal_gap(a.solid.geometry, a.pose, b.solid.geometry, b.pose);
+Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace, int depth) {
+    if (a.geometry.kind == GeometryKind::plane && b.geometry.kind == GeometryKind::plane) return no_gap;
+    if (a.geometry.kind == GeometryKind::pieces) return pieces_gap(a, b, limit, workspace, depth);
+    if (b.geometry.kind == GeometryKind::pieces) return pieces_gap(b, a, limit, workspace, depth).flipped();
+    if (a.geometry.kind == GeometryKind::plane) return plane_gap(a.pose, b);
+    if (b.geometry.kind == GeometryKind::plane) return plane_gap(b.pose, a).flipped();
+    return coal_gap(a.geometry.coal_geometry, a.pose, b.geometry.coal_geometry, b.pose);
 }
 
 Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
@@ -336,34 +343,35 @@ Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
 
 bool in_contact(const PlacedShape& shape_a, const PlacedShape& shape_b, double margin,
                 CollisionView::Scratch::Data& scratch) {
-    const Posed a{*shape_a.item, *shape_a.pose}, b{*shape_b.item, *shape_b.pose};
-    NarrowPhaseRoom& room = scratch.narrow;
+    const Posed a{*shape_a.shape, *shape_a.pose}, b{*shape_b.shape, *shape_b.pose};
+    NarrowPhaseWorkspace& workspace = scratch.narrow;
     const double reach = std::max(margin, 0.0);
-    if (is_simple(a.solid) && is_simple(b.solid) &&
-        BoxAgainstSolid(a.pose, b).is_apart(a.solid.center, a.solid.half, reach))
+    if (is_simple(a.geometry) && is_simple(b.geometry) &&
+        BoxAgainstGeometry(a.pose, b).is_apart(a.geometry.center, a.geometry.half, reach))
         return false;
-    if (!touch(a, b, reach, room, 0)) return false;
+    if (!touch(a, b, reach, workspace, 0)) return false;
     if (margin >= 0.0) return true;
-    if (a.solid.kind == SolidKind::triangles && b.solid.kind == SolidKind::triangles)
+    if (a.geometry.kind == GeometryKind::triangles && b.geometry.kind == GeometryKind::triangles)
         return hulls_are_deeper(a, b, margin);
-    return gap_within(a, b, infinity, room, 0).distance <= margin;
+    return gap_within(a, b, infinity, workspace, 0).distance <= margin;
 }
 
 double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit, WarmStart& warm,
                        CollisionView::Scratch::Data& scratch) {
-    const Posed first{*a.item, *a.pose}, second{*b.item, *b.pose};
-    if (margin < 0.0 || first.solid.kind != SolidKind::convex || second.solid.kind != SolidKind::convex)
+    const Posed first{*a.shape, *a.pose}, second{*b.shape, *b.pose};
+    if (margin < 0.0 || first.geometry.kind != GeometryKind::convex || second.geometry.kind != GeometryKind::convex)
         return !in_contact(a, b, limit, scratch) ? infinity : in_contact(a, b, margin, scratch) ? margin : limit;
-    if (BoxAgainstSolid(first.pose, second).is_apart(first.solid.center, first.solid.half, limit)) return infinity;
+    if (BoxAgainstGeometry(first.pose, second).is_apart(first.geometry.center, first.geometry.half, limit))
+        return infinity;
     return convex_distance(first, second, limit, scratch.narrow, &warm);
 }
 
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {
-    NarrowPhaseRoom room;
-    Gap found = gap_within({*a.item, *a.pose}, {*b.item, *b.pose}, limit, room, 0);
+    NarrowPhaseWorkspace workspace;
+    Gap found = gap_within({*a.shape, *a.pose}, {*b.shape, *b.pose}, limit, workspace, 0);
     if (!found.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
         found.normal = Vec3s(0.0, 0.0, 1.0);
-        found.point_a = found.point_b = 0.5 * (a.pose->transform(a.item->center) + b.pose->transform(b.item->center));
+        found.point_a = found.point_b = 0.5 * (a.pose->transform(a.shape->center) + b.pose->transform(b.shape->center));
     }
     const Gap gap = a.frame > b.frame ? found.flipped() : found;
     return {std::min(a.frame, b.frame),

@@ -1,6 +1,5 @@
 // The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
 #include "collision/collision_model.hpp"
-#include "collision/lane_pairs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,13 +7,13 @@
 namespace tmkit {
 
 BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
-    std::vector<std::int32_t> items(boxes.size());
-    for (std::size_t i = 0; i < items.size(); ++i) items[i] = static_cast<std::int32_t>(i);
+    std::vector<std::int32_t> leaves(boxes.size());
+    for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i] = static_cast<std::int32_t>(i);
     nodes_.reserve(2 * boxes.size());
-    if (!items.empty()) build(boxes, items.data(), items.data() + items.size());
+    if (!leaves.empty()) build(boxes, leaves.data(), leaves.data() + leaves.size());
 }
 
-// Halves the items at the median centre along the longest side. Ties are broken by number, so the tree is reproducible.
+// Halves the boxes at the median centre along the longest side. Ties are broken by number, so the tree is reproducible.
 void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last) {
     Bounds all = boxes[*first];
     for (const std::int32_t* i = first; i != last; ++i) all += boxes[*i];
@@ -53,7 +52,7 @@ CollisionView::Model::Model(const Model& moving, std::unique_ptr<const Collision
 void CollisionView::Model::stand_still() {
     for (std::size_t i = moving_count; i < placed.size(); ++i) {
         still_pose.push_back(placed[i].link_from_shape);
-        still_bounds.push_back(bounds_of(shapes->items[placed[i].item], placed[i].link_from_shape));
+        still_bounds.push_back(bounds_of(shapes->shapes[placed[i].shape], placed[i].link_from_shape));
     }
     tree = BoundsTree(still_bounds);
 }
@@ -89,13 +88,13 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
         links.push_back({parent_link, entry, layout.type[frame] == JointType::prismatic, layout.multiplier[frame],
                          layout.offset[frame], to_coal(parent_pose * layout.pose[frame] * frame_from_joint)});
     }
-    for (std::size_t i = 0; i < rules->items.size(); ++i) {
-        const CollisionItem& shape = rules->items[i];
+    for (std::size_t i = 0; i < rules->shapes.size(); ++i) {
+        const CollisionShape& shape = rules->shapes[i];
         const std::int32_t frame = rules->object_frame[shape.object];
         placed.push_back({static_cast<std::int32_t>(i), frame_link[frame],
                           to_coal(link_from_frame[frame] * shape.frame_from_shape)});
     }
-    // Moving items by link, then those that stand still; within both by number.
+    // Moving shapes by link, then those that stand still; within both by number.
     std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
         return static_cast<std::uint32_t>(a.link) < static_cast<std::uint32_t>(b.link);
     });
@@ -106,7 +105,7 @@ void CollisionView::Model::build_pairs() {
     const std::size_t objects = rules->object_count();
     std::int32_t last_object = -1;
     for (std::int32_t a = 0; a < moving_count; ++a) {
-        const std::int32_t object = item(a).object;
+        const std::int32_t object = collision_shape(a).object;
         if (object != last_object) {
             last_object = object;
             table.resize(table.size() + objects);
@@ -116,19 +115,19 @@ void CollisionView::Model::build_pairs() {
     }
     for (std::int32_t a = 0; a < moving_count; ++a)
         for (std::int32_t b = a + 1; b < moving_count; ++b) {
-            const MarginClass margin = table[std::size_t(row[a]) * objects + item(b).object];
+            const MarginClass margin = table[std::size_t(row[a]) * objects + collision_shape(b).object];
             if (margin != 0 && placed[a].link != placed[b].link) moving_pairs.push_back({a, b, margin});
         }
 }
 
 void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const {
     place_links(q, 0, static_cast<std::int32_t>(links.size()), scratch);
-    for (std::int32_t i = 0; i < moving_count; ++i) place_item(i, scratch);
+    for (std::int32_t i = 0; i < moving_count; ++i) place_shape(i, scratch);
 }
 
-void CollisionView::Model::place_item(std::int32_t i, Scratch::Data& scratch) const {
+void CollisionView::Model::place_shape(std::int32_t i, Scratch::Data& scratch) const {
     carry(scratch.link_pose[placed[i].link], placed[i].link_from_shape, scratch.shape_pose[i]);
-    scratch.shape_bounds[i] = bounds_of(item(i), scratch.shape_pose[i]);
+    scratch.shape_bounds[i] = bounds_of(collision_shape(i), scratch.shape_pose[i]);
 }
 
 std::int32_t CollisionView::Model::common_link(std::int32_t a, std::int32_t b) const {
@@ -160,8 +159,8 @@ void CollisionView::Model::place_links(const double* q, std::int32_t first, std:
 }
 
 FramePair CollisionView::Model::frames(const Candidate& candidate) const {
-    const std::int32_t a = shapes->object_frame[item(candidate.a).object];
-    const std::int32_t b = shapes->object_frame[item(candidate.b).object];
+    const std::int32_t a = shapes->object_frame[collision_shape(candidate.a).object];
+    const std::int32_t b = shapes->object_frame[collision_shape(candidate.b).object];
     return a < b ? FramePair{a, b} : FramePair{b, a};
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "collision/collision_solids.hpp"
+#include "collision/collision_geometry.hpp"
 #include "tmkit/collision_world.hpp"
 
 namespace tmkit {
@@ -15,14 +15,14 @@ namespace tmkit {
 using MarginClass = std::uint16_t;  // 0: the pair is not checked; k: its margin is margins[k]
 
 // One collision shape of the scene.
-struct CollisionItem : Solid {
+struct CollisionShape : CollisionGeometry {
     std::int32_t object;    // number of its frame among the frames with shapes
     Pose frame_from_shape;  // of the solid, whose origin may differ from the shape's
 };
 
 // A collision shape where it stands: what the narrow phase sees. The order of two of them may change the last bits.
 struct PlacedShape {
-    const CollisionItem* item;
+    const CollisionShape* shape;
     const coal::Transform3s* pose;  // root_from_shape
     std::int32_t frame;             // number of its frame
 };
@@ -50,8 +50,9 @@ void gather(const PlacedShape& a, const PlacedShape& b, double margin, Collision
 // One contact for each pair of frames, the deepest, in frame order.
 std::vector<Contact> deepest_of_each(std::vector<Contact> contacts);
 
-// The item of a shape on an object. Throws Error(shape).
-CollisionItem make_item(std::int32_t object, const AttachedShape& attached, const CollisionOptions& options);
+// The collision shape of an attached shape on an object. Throws Error(shape).
+CollisionShape make_collision_shape(std::int32_t object, const AttachedShape& attached,
+                                    const CollisionOptions& options);
 
 // The largest margin of any pair, at least 0.
 double largest_margin_of(const CollisionOptions& options);
@@ -62,8 +63,8 @@ void check_options(const CollisionOptions& options);
 
 // The shapes that a model places, and the margins of their classes.
 struct CollisionShapes {
-    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending but for moved parts
-    std::vector<CollisionItem> items;        // by object
+    std::vector<std::int32_t> object_frame;  // by object: frame number, ascending but for those of an overlay
+    std::vector<CollisionShape> shapes;      // by object
     std::vector<double> margins;             // by margin class; [0] means nothing, [1] is the default
     double largest_margin = 0.0;
     std::size_t joint_count = 0;  // of the scene
@@ -94,7 +95,7 @@ private:
         MarginClass margin;
         bool operator<(const Exception& other) const { return a != other.a ? a < other.a : b < other.b; }
     };
-    void collect_items();
+    void collect_shapes();
     void find_rigid_clusters();
     void collect_exceptions();
     void sort_exceptions();
@@ -115,31 +116,31 @@ class BoundsTree {
 public:
     explicit BoundsTree(const std::vector<Bounds>& boxes);
 
-    template <class Visit> bool visit(const Bounds& query, Visit&& visit_item) const {
+    template <class Visit> bool visit(const Bounds& query, Visit&& visit_leaf) const {
         for (std::int32_t at = 0, end = static_cast<std::int32_t>(nodes_.size()); at < end;) {
             const Node& node = nodes_[at];
             if (!node.bounds.overlap(query)) {
                 at = node.skip;
                 continue;
             }
-            if (node.item >= 0 && visit_item(node.item)) return true;
+            if (node.leaf >= 0 && visit_leaf(node.leaf)) return true;
             ++at;
         }
         return false;
     }
 
     // In the order in which they are visited.
-    std::vector<std::int32_t> items() const {
+    std::vector<std::int32_t> leaves() const {
         std::vector<std::int32_t> found;
         for (const Node& node : nodes_)
-            if (node.item >= 0) found.push_back(node.item);
+            if (node.leaf >= 0) found.push_back(node.leaf);
         return found;
     }
 
 private:
     struct Node {
         Bounds bounds;
-        std::int32_t item;  // -1 for an inner node
+        std::int32_t leaf;  // number of the box, -1 for an inner node
         std::int32_t skip;
     };
     void build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last);
@@ -158,16 +159,16 @@ struct CollisionView::Model {
         coal::Transform3s parent_from_joint;
     };
     struct Placed {
-        std::int32_t item;
+        std::int32_t shape;
         std::int32_t link;  // -1: the world
         coal::Transform3s link_from_shape;
     };
     struct MovingPair {
-        std::int32_t a, b;  // numbers of placed items
+        std::int32_t a, b;  // numbers of placed shapes
         MarginClass margin;
     };
     struct Candidate {
-        std::int32_t a, b;  // numbers of placed items
+        std::int32_t a, b;  // numbers of placed shapes
         double margin;
     };
 
@@ -180,23 +181,23 @@ struct CollisionView::Model {
     std::vector<Link> links;
     std::vector<std::int32_t> frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
     std::vector<Pose> link_from_frame;     // by frame; nothing where frame_link is -2
-    std::vector<Placed> placed;            // moving items first, then those that stand still
+    std::vector<Placed> placed;            // moving shapes first, then those that stand still
     std::int32_t moving_count = 0;
-    std::vector<coal::Transform3s> still_pose;  // by item that stands still
+    std::vector<coal::Transform3s> still_pose;  // by shape that stands still
     std::vector<Bounds> still_bounds;
     BoundsTree tree;
-    std::vector<std::int32_t> row;   // by moving item: its row of `table`
+    std::vector<std::int32_t> row;   // by moving shape: its row of `table`
     std::vector<MarginClass> table;  // rows x objects
     std::vector<MovingPair> moving_pairs;
 
-    // Forward kinematics and bounds of all moving items; and in steps.
+    // Forward kinematics and bounds of all moving shapes; and in steps.
     void place(const double* q, Scratch::Data& scratch) const;
     void place_links(const double* q, std::int32_t first, std::int32_t end, Scratch::Data& scratch) const;
-    void place_item(std::int32_t moving, Scratch::Data& scratch) const;
-    // The last link that carries two moving items, or -1.
+    void place_shape(std::int32_t moving, Scratch::Data& scratch) const;
+    // The last link that carries two moving shapes, or -1.
     std::int32_t common_link(std::int32_t a, std::int32_t b) const;
 
-    const CollisionItem& item(std::int32_t number) const { return shapes->items[placed[number].item]; }
+    const CollisionShape& collision_shape(std::int32_t number) const { return shapes->shapes[placed[number].shape]; }
     const coal::Transform3s& pose(std::int32_t number, const Scratch::Data& scratch) const;
     const Bounds& bounds(std::int32_t number, const Scratch::Data& scratch) const;
     FramePair frames(const Candidate& candidate) const;
@@ -206,7 +207,7 @@ struct CollisionView::Model {
     template <class Visit> bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
 
     PlacedShape shape(std::int32_t number, const Scratch::Data& scratch) const {
-        return {&item(number), &pose(number, scratch), shapes->object_frame[item(number).object]};
+        return {&collision_shape(number), &pose(number, scratch), shapes->object_frame[collision_shape(number).object]};
     }
     bool in_contact(const Candidate& c, Scratch::Data& scratch) const {
         return tmkit::in_contact(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch);
@@ -225,12 +226,12 @@ private:
 };
 
 struct CollisionView::Scratch::Data {
-    std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving item
+    std::vector<coal::Transform3s> link_pose, shape_pose;  // by link; by moving shape
     std::vector<Bounds> shape_bounds;
-    std::vector<coal::Transform3s> own_pose;  // by item that a moved world keeps apart; see moved_parts.hpp
+    std::vector<coal::Transform3s> own_pose;  // by own shape of an overlay
     std::vector<Bounds> own_bounds;
-    NarrowPhaseRoom narrow;
-    std::unique_ptr<Lanes> lanes;  // made when needed; see lane_pairs.hpp
+    NarrowPhaseWorkspace narrow;
+    std::shared_ptr<Lanes> lanes;  // made when needed; the pointer deletes a type that is not known here
 };
 
 inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number, const Scratch::Data& scratch) const {
@@ -248,7 +249,7 @@ template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::
         const Bounds query = inflated(scratch.shape_bounds[a], shapes->largest_margin);
         const bool stopped = tree.visit(query, [&](std::int32_t still) {
             const std::int32_t b = moving_count + still;
-            const MarginClass margin = of_object[item(b).object];
+            const MarginClass margin = of_object[collision_shape(b).object];
             return margin != 0 && visit(Candidate{a, b, margins[margin]});
         });
         if (stopped) return true;
@@ -263,7 +264,7 @@ template <class Visit> bool CollisionView::Model::visit_variable(const Scratch::
 
 template <class Visit> bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& visit) const {
     const auto offer = [&](std::int32_t a, std::int32_t b) {
-        const MarginClass margin = rules->margin_class(item(a).object, item(b).object);
+        const MarginClass margin = rules->margin_class(collision_shape(a).object, collision_shape(b).object);
         return margin != 0 && visit(Candidate{a, b, rules->margins[margin]});
     };
     for (std::int32_t a = 0; a < moving_count; ++a)

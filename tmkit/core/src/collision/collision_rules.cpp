@@ -49,12 +49,13 @@ bool needs_depth(const CollisionOptions& options) {
     return options.margin < 0.0 || std::any_of(options.pair_margins.begin(), options.pair_margins.end(), penetrates);
 }
 
-CollisionItem make_item(std::int32_t object, const AttachedShape& attached, const CollisionOptions& options) {
+CollisionShape make_collision_shape(std::int32_t object, const AttachedShape& attached,
+                                    const CollisionOptions& options) {
     const CoalStructure& structure = collision_structure(*attached.shape, attached.level.value_or(options.level));
-    CollisionItem item{structure.solid(), object, attached.pose * Pose{structure.offset}};
+    CollisionShape shape{structure.geometry(), object, attached.pose * Pose{structure.offset}};
     // Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A flat mesh has none.
-    if (item.kind == SolidKind::triangles && needs_depth(options)) item.hull = hull_or_null(*attached.shape);
-    return item;
+    if (shape.kind == GeometryKind::triangles && needs_depth(options)) shape.hull = hull_or_null(*attached.shape);
+    return shape;
 }
 
 CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
@@ -63,12 +64,12 @@ CollisionWorld::Rules::Rules(SceneGraph s, CollisionOptions o)
     margins = {0.0, options.margin};
     largest_margin = largest_margin_of(options);
     joint_count = layout->joint_count();
-    collect_items();
+    collect_shapes();
     find_rigid_clusters();
     collect_exceptions();
 }
 
-void CollisionWorld::Rules::collect_items() {
+void CollisionWorld::Rules::collect_shapes() {
     object_of.assign(layout->size(), -1);
     for (std::size_t frame = 0; frame < layout->size(); ++frame) {
         const FrameRecord& record = scene.record(layout->ids[frame]);
@@ -79,7 +80,7 @@ void CollisionWorld::Rules::collect_items() {
                 object_of[frame] = static_cast<std::int32_t>(object_frame.size());
                 object_frame.push_back(static_cast<std::int32_t>(frame));
             }
-            items.push_back(make_item(object_of[frame], attached, options));
+            shapes.push_back(make_collision_shape(object_of[frame], attached, options));
         }
     }
 }

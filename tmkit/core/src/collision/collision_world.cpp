@@ -1,6 +1,6 @@
 // Worlds: the queries over all pairs, of one version or of one that was moved to.
 //
-// A world is a base, and what its version changes in it (moved_parts.hpp). Where the parts cannot answer, the
+// A world is a base, and what its version changes in it (collision_overlay.hpp). Where the overlay is not enough, the
 // structures of the version itself are made, once. Scratches are borrowed from the base, so that threads rarely make
 // their own.
 //
@@ -14,36 +14,21 @@
 #include <numeric>
 #include <thread>
 
-#include "collision/moved_parts.hpp"
+#include "collision/collision_overlay.hpp"
 
 namespace tmkit {
 namespace {
 
-// A scratch borrowed from those that the base keeps, or a new one while another thread has it.
-class Borrowed {
-public:
-    explicit Borrowed(const CollisionWorld::Base& base)
-        : spare_(base.spares[std::hash<std::thread::id>()(std::this_thread::get_id()) % base.spares.size()].scratch),
-          scratch_(spare_.exchange(nullptr)) {
-        if (!scratch_) scratch_ = new CollisionView::Scratch(base.view.scratch());
-    }
-    Borrowed(const Borrowed&) = delete;
-    ~Borrowed() { delete spare_.exchange(scratch_); }
-    CollisionView::Scratch& operator*() { return *scratch_; }
-
-private:
-    std::atomic<CollisionView::Scratch*>& spare_;
-    CollisionView::Scratch* scratch_;
-};
-
-// A base whose items are placed at a configuration.
+// A base whose shapes are placed at a configuration.
 struct PlacedBase {
     PlacedBase(const CollisionWorld::Base& of, const double* q) : base(of) { model.place(q, data); }
 
     std::int32_t count() const { return static_cast<std::int32_t>(model.placed.size()); }
-    std::int32_t frame_of(std::int32_t item) const { return base.rules.object_frame[model.item(item).object]; }
+    std::int32_t frame_of(std::int32_t shape) const {
+        return base.rules.object_frame[model.collision_shape(shape).object];
+    }
     MarginClass margin_class(std::int32_t a, std::int32_t b) const {
-        return base.rules.margin_class(model.item(a).object, model.item(b).object);
+        return base.rules.margin_class(model.collision_shape(a).object, model.collision_shape(b).object);
     }
     void keep_nearest(std::int32_t a, std::int32_t b, MarginClass margin, std::optional<Contact>& best) const {
         model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
@@ -51,7 +36,7 @@ struct PlacedBase {
 
     const CollisionWorld::Base& base;
     const CollisionView::Model& model = base.model();
-    Borrowed scratch{base};
+    BorrowedScratch scratch{base};
     CollisionView::Scratch::Data& data = (*scratch).data();
 };
 
@@ -90,47 +75,6 @@ std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options,
 
 }  // namespace
 
-CollisionWorld::Base::Base(SceneGraph scene, CollisionOptions options)
-    : rules(std::move(scene), std::move(options)),
-      view(
-          std::make_unique<CollisionView::Model>(rules, std::vector<bool>(rules.layout->joint_count(), true), nullptr)),
-      at_zero(view.scratch()), pair_margins(margins_by_id(rules.scene, rules.options)) {
-    for (const std::string& name : rules.options.movable) movable.push_back(rules.scene.record(name).id);
-    std::sort(movable.begin(), movable.end());
-    const std::vector<double> zero(rules.layout->joint_count(), 0.0);
-    model().place(zero.data(), at_zero.data());
-}
-CollisionWorld::Base::~Base() {
-    for (const Spare& spare : spares) delete spare.scratch.load();
-}
-
-FramePair CollisionWorld::Base::constant_collision() const {
-    std::call_once(constant_checked_, [this] {
-        const NoFork whole;
-        Borrowed scratch(*this);
-        model().visit_constant(at_zero.data(), [&](const CollisionView::Model::Candidate& c) {
-            if (!in_contact(model().shape(c.a, at_zero.data()), model().shape(c.b, at_zero.data()), c.margin,
-                            (*scratch).data()))
-                return false;
-            constant_collision_ = model().frames(c);
-            return true;
-        });
-    });
-    return constant_collision_;
-}
-
-std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene,
-                                                              const CollisionOptions& options) {
-    std::vector<CollisionWorld::Base::MarginOfPair> margins;
-    for (const PairMargin& pair : options.pair_margins) {
-        const FrameRecord *a = scene.find(pair.frame_a), *b = scene.find(pair.frame_b);
-        if (a && b) margins.push_back({std::min(a->id, b->id), std::max(a->id, b->id), pair.margin});
-    }
-    std::sort(margins.begin(), margins.end());
-    margins.erase(std::unique(margins.begin(), margins.end()), margins.end());
-    return margins;
-}
-
 // A world is a base, and what its version changes in it.
 struct CollisionWorld::State {
     static constexpr FramePair unknown{-2, -2};
@@ -138,20 +82,20 @@ struct CollisionWorld::State {
     SceneGraph scene;
     std::shared_ptr<const CollisionOptions> options;
     std::shared_ptr<const Base> base;
-    std::unique_ptr<const MovedParts> parts;             // null: nothing
+    std::unique_ptr<const CollisionOverlay> overlay;     // null: nothing
     std::atomic<FramePair> constant_collision{unknown};  // of all threads that find it first, each finds the same
     std::once_flag anew_made;
-    std::shared_ptr<const Base> anew;  // made for this version, once it is asked for what the parts cannot answer
+    std::shared_ptr<const Base> anew;  // made for this version, once it is asked for what the overlay is not enough for
 
     // A state without changes.
     explicit State(std::shared_ptr<const Base> made)
         : scene(made->rules.scene), options(made, &made->rules.options), base(std::move(made)) {}
     State(const SceneGraph& s, std::shared_ptr<const CollisionOptions> o, std::shared_ptr<const Base> b,
-          std::unique_ptr<const MovedParts> p)
-        : scene(s), options(std::move(o)), base(std::move(b)), parts(std::move(p)) {}
+          std::unique_ptr<const CollisionOverlay> p)
+        : scene(s), options(std::move(o)), base(std::move(b)), overlay(std::move(p)) {}
 
     const Base& of_this_version() {
-        if (!parts) return *base;
+        if (!overlay) return *base;
         std::call_once(anew_made, [this] {
             const NoFork whole;
             scene.layout();
@@ -172,28 +116,28 @@ CollisionWorld::~CollisionWorld() = default;
 CollisionWorld CollisionWorld::moved_to(const SceneGraph& scene, const CollisionChanges& changes) const {
     std::shared_ptr<const CollisionOptions> options = state_->options;
     if (changes.movable || changes.margin || changes.pair_margins) options = changed(*options, changes, scene);
-    std::unique_ptr<const MovedParts> parts = MovedParts::find(*state_->base, scene, *options);
+    std::unique_ptr<const CollisionOverlay> overlay = CollisionOverlay::find(*state_->base, scene, *options);
     // Frames that are gone may be those of the base, or such as this version has added.
-    const bool adds_frames = state_->parts && state_->parts->changes_numbers();
-    if (!parts || parts->removes_frames() || adds_frames) options = reduced(*options, scene);
-    if (!parts) return CollisionWorld(scene, *options);
-    return CollisionWorld(std::make_unique<State>(scene, std::move(options), state_->base, std::move(parts)));
+    const bool adds_frames = state_->overlay && state_->overlay->changes_numbers();
+    if (!overlay || overlay->removes_frames() || adds_frames) options = reduced(*options, scene);
+    if (!overlay) return CollisionWorld(scene, *options);
+    return CollisionWorld(std::make_unique<State>(scene, std::move(options), state_->base, std::move(overlay)));
 }
 
 bool CollisionWorld::shares_with(const CollisionWorld& other) const { return state_->base == other.state_->base; }
 
 bool CollisionWorld::still_free(const CollisionWorld& before, const double* const* rows, std::size_t count) const {
     if (!shares_with(before) || constant_collision()) return false;
-    auto changes = MovedParts::changes(*state_->base, state_->parts.get(), before.state_->parts.get());
+    auto changes = CollisionOverlay::changes(*state_->base, state_->overlay.get(), before.state_->overlay.get());
     if (!changes) return false;
     if (changes->still_pose.empty()) return true;
     const CollisionView view(std::move(changes));
     CollisionView::Scratch scratch = view.scratch();
     for (std::size_t first = 0; first < count; first += CollisionView::together) {
         const int here = static_cast<int>(std::min(count - first, CollisionView::together));
-        view.look_ahead(rows + first, here, scratch);
+        view.check_batch(rows + first, here, scratch);
         for (int i = 0; i < here; ++i)
-            if (view.find_ahead(rows[first + i], i, scratch)) return false;
+            if (view.find_in_batch(rows[first + i], i, scratch)) return false;
     }
     std::int64_t checks = 0;
     for (std::size_t i = 0; i + 1 < count; ++i)
@@ -205,7 +149,7 @@ std::optional<std::vector<FrameId>> CollisionWorld::changed_since(const Collisio
     if (!shares_with(before)) return std::nullopt;
     std::vector<FrameId> frames;
     for (const State* state : {state_.get(), before.state_.get()})
-        if (state->parts) state->parts->add_changed(*state->base, frames);
+        if (state->overlay) state->overlay->add_changed(*state->base, frames);
     std::sort(frames.begin(), frames.end());
     frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
     return frames;
@@ -216,7 +160,7 @@ const CollisionOptions& CollisionWorld::options() const { return *state_->option
 const CollisionWorld::Rules& CollisionWorld::rules() const { return state_->of_this_version().rules; }
 std::size_t CollisionWorld::joint_count() const { return state_->base->rules.layout->joint_count(); }
 std::string CollisionWorld::frame_name(std::int32_t frame) const {
-    const bool same_numbers = !state_->parts || !state_->parts->changes_numbers();
+    const bool same_numbers = !state_->overlay || !state_->overlay->changes_numbers();
     const Layout& layout = same_numbers ? *state_->base->rules.layout : state_->scene.layout();
     return state_->scene.record(layout.ids[frame]).name->text;
 }
@@ -236,19 +180,19 @@ FramePair CollisionWorld::State::find_constant() const {
     const CollisionView::Model& model = base->model();
     if (const FramePair pair = base->constant_collision()) {
         const std::int32_t a = base->rules.object_of[pair.a], b = base->rules.object_of[pair.b];
-        if (!parts->hides(a) && !parts->hides(b)) return {parts->frame_of(model, a), parts->frame_of(model, b)};
+        if (!overlay->hides(a) && !overlay->hides(b)) return {overlay->frame_of(model, a), overlay->frame_of(model, b)};
         return const_cast<State*>(this)->of_this_version().constant_collision();
     }
     FramePair found;
-    Borrowed scratch(*base);
+    BorrowedScratch scratch(*base);
     CollisionView::Scratch::Data& data = (*scratch).data();
-    parts->place(base->at_zero.data().link_pose, data);
-    parts->visit_own(true, model, base->at_zero.data(), data, first_contact(data, found));
+    overlay->place(base->at_zero.data().link_pose, data);
+    overlay->visit_own(true, model, base->at_zero.data(), data, first_contact(data, found));
     return found;
 }
 
 FramePair CollisionWorld::constant_collision() const {
-    if (!state_->parts) return state_->base->constant_collision();
+    if (!state_->overlay) return state_->base->constant_collision();
     FramePair pair = state_->constant_collision.load(std::memory_order_relaxed);
     if (pair == State::unknown) {
         pair = state_->find_constant();
@@ -258,19 +202,19 @@ FramePair CollisionWorld::constant_collision() const {
 }
 
 FramePair CollisionWorld::find_variable(const double* q, CollisionView::Scratch& scratch) const {
-    if (!state_->parts) return state_->base->view.find_collision(q, scratch);
+    if (!state_->overlay) return state_->base->view.find_collision(q, scratch);
     FramePair found;
     CollisionView::Scratch::Data& data = scratch.data();
     const CollisionView::Model& model = state_->base->model();
     model.place(q, data);
-    state_->parts->place(data.link_pose, data);
-    state_->parts->visit(false, model, data, first_contact(data, found));
+    state_->overlay->place(data.link_pose, data);
+    state_->overlay->visit(false, model, data, first_contact(data, found));
     return found;
 }
 
 FramePair CollisionWorld::find_collision(const double* q) const {
     if (const FramePair constant = constant_collision()) return constant;
-    Borrowed scratch(*state_->base);
+    BorrowedScratch scratch(*state_->base);
     return find_variable(q, *scratch);
 }
 
@@ -279,12 +223,12 @@ void CollisionWorld::in_collisions(const double* const* q, int count, bool* foun
         std::fill_n(found, count, true);
         return;
     }
-    Borrowed scratch(*state_->base);
+    BorrowedScratch scratch(*state_->base);
     const CollisionView& view = state_->base->view;
-    if (!state_->parts) view.look_ahead(q, count, *scratch);
+    if (!state_->overlay) view.check_batch(q, count, *scratch);
     for (int i = 0; i < count; ++i)
         found[i] =
-            static_cast<bool>(state_->parts ? find_variable(q[i], *scratch) : view.find_ahead(q[i], i, *scratch));
+            static_cast<bool>(state_->overlay ? find_variable(q[i], *scratch) : view.find_in_batch(q[i], i, *scratch));
 }
 
 std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows, std::size_t count) const {
@@ -297,10 +241,10 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
     std::vector<Varying> joints;
     // So many parts of the range of a joint that there are about as many cells as groups of configurations.
     const double groups = static_cast<double>(count) / static_cast<double>(CollisionView::together);
-    const auto parts = static_cast<std::uint32_t>(std::clamp(std::round(std::sqrt(std::sqrt(groups))), 1.0, 8.0));
+    const auto overlay = static_cast<std::uint32_t>(std::clamp(std::round(std::sqrt(std::sqrt(groups))), 1.0, 8.0));
     for (const CollisionView::Model::Link& link : state_->base->model().links) {
         const auto column = static_cast<std::size_t>(link.q_index);
-        if (joints.size() == most_joints || parts == 1) break;
+        if (joints.size() == most_joints || overlay == 1) break;
         if (std::any_of(joints.begin(), joints.end(), [&](const Varying& joint) { return joint.column == column; }))
             continue;
         double least = std::numeric_limits<double>::infinity(), most = -least;
@@ -308,15 +252,16 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
             least = std::min(least, rows[i]);
             most = std::max(most, rows[i]);
         }
-        if (most > least && std::isfinite(most - least)) joints.push_back({column, least, parts / (most - least)});
+        if (most > least && std::isfinite(most - least)) joints.push_back({column, least, overlay / (most - least)});
     }
-    std::vector<std::uint32_t> cells(count), begins(std::size_t(parts) * parts * parts * parts + 1), order(count);
+    std::vector<std::uint32_t> cells(count), begins(std::size_t(overlay) * overlay * overlay * overlay + 1),
+        order(count);
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t weight = 1;  // the first joint least: it changes nothing between two links
         for (const Varying& joint : joints) {
             const double at = joint.scale * (rows[i * columns + joint.column] - joint.least);
-            cells[i] += weight * std::min(static_cast<std::uint32_t>(at), parts - 1);
-            weight *= parts;
+            cells[i] += weight * std::min(static_cast<std::uint32_t>(at), overlay - 1);
+            weight *= overlay;
         }
         ++begins[cells[i] + 1];
     }
@@ -333,10 +278,10 @@ std::vector<Contact> CollisionWorld::contacts(const double* q) const {
         gather(a, b, margin, at.data, all);
         return false;
     };
-    if (const MovedParts* parts = state_->parts.get()) {
-        parts->place(at.data.link_pose, at.data);
-        parts->visit(false, model, at.data, add);
-        parts->visit(true, model, at.data, add);
+    if (const CollisionOverlay* overlay = state_->overlay.get()) {
+        overlay->place(at.data.link_pose, at.data);
+        overlay->visit(false, model, at.data, add);
+        overlay->visit(true, model, at.data, add);
     } else {
         const auto candidate = [&](const CollisionView::Model::Candidate& c) {
             return add(model.shape(c.a, at.data), model.shape(c.b, at.data), c.margin);
@@ -375,10 +320,10 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
                                                const std::vector<std::int32_t>& frames_b, const double* q) const {
     const PlacedBase at(state_->of_this_version(), q);
     const auto items_of = [&](const std::vector<std::int32_t>& frames) {
-        std::vector<std::int32_t> items;
-        for (std::int32_t item = 0; item < at.count(); ++item)
-            if (std::find(frames.begin(), frames.end(), at.frame_of(item)) != frames.end()) items.push_back(item);
-        return items;
+        std::vector<std::int32_t> shapes;
+        for (std::int32_t shape = 0; shape < at.count(); ++shape)
+            if (std::find(frames.begin(), frames.end(), at.frame_of(shape)) != frames.end()) shapes.push_back(shape);
+        return shapes;
     };
     const std::vector<std::int32_t> items_a = items_of(frames_a), items_b = items_of(frames_b);
     std::optional<Contact> best;
@@ -411,7 +356,7 @@ bool CollisionWorld::edge_free(const double* q0, const double* q1, double resolu
     const std::size_t n = joint_count();
     const std::int64_t steps = edge_steps(q0, q1, n, resolution);
     std::vector<double> q(n);
-    Borrowed scratch(*state_->base);
+    BorrowedScratch scratch(*state_->base);
     return visit_bisecting(steps, [&](std::int64_t k) {
         const double fraction = static_cast<double>(k) / static_cast<double>(steps);
         for (std::size_t i = 0; i < n; ++i) q[i] = q0[i] + fraction * (q1[i] - q0[i]);
@@ -425,7 +370,7 @@ std::optional<EdgeCollision> CollisionWorld::find_edge_collision(const double* q
     if (const FramePair constant = constant_collision()) return EdgeCollision{0.0, {q0, q0 + n}, constant};
     const std::int64_t steps = edge_steps(q0, q1, n, resolution);
     std::vector<double> q(n);
-    Borrowed scratch(*state_->base);
+    BorrowedScratch scratch(*state_->base);
     for (std::int64_t k = 0; k <= steps; ++k) {
         const double fraction = static_cast<double>(k) / static_cast<double>(steps);
         for (std::size_t i = 0; i < n; ++i) q[i] = k == steps ? q1[i] : q0[i] + fraction * (q1[i] - q0[i]);

@@ -137,13 +137,13 @@ private:
             return dot_product(d, d);
         });
         if (b < 0) return false;
-        const Point along = difference(points_[b], origin);
+        const Point edge = difference(points_[b], origin);
         const std::int32_t c = greatest([&](const Point& p) {
-            const Point n = cross_product(along, difference(p, origin));
+            const Point n = cross_product(edge, difference(p, origin));
             return dot_product(n, n);
         });
         if (c < 0) return false;
-        const Point normal = cross_product(along, difference(points_[c], origin));
+        const Point normal = cross_product(edge, difference(points_[c], origin));
         const std::int32_t d = greatest([&](const Point& p) {
             const Wide h = dot_product(normal, difference(p, origin));
             return h < 0 ? -h : h;

@@ -77,7 +77,7 @@ INLINE Vector cross(const Vector& a, const Vector& b) {
 INLINE Vector combined(const Vector* columns, const float* by) {
     return by[0] * columns[0] + by[1] * columns[1] + by[2] * columns[2];
 }
-INLINE Vector along(const Vector* columns, const Vector& v) {
+INLINE Vector project(const Vector* columns, const Vector& v) {
     return {dot(columns[0], v), dot(columns[1], v), dot(columns[2], v)};
 }
 // A column of a matrix that is stored row by row.
@@ -137,41 +137,42 @@ void place(const Link* links, std::size_t count, const Joint* joints, Pose* pose
 }
 
 // How far the points of an item move in half an interval at most.
-INLINE Floats reach(const Item& item, const Vector& moves, const Vector& turns) {
-    const float* half = item.solid->half;
+INLINE Floats reach(const PlacedGeometry& placed, const Vector& moves, const Vector& turns) {
+    const float* half = placed.geometry->half;
     const float radius = __builtin_sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
-    return length(moves) + radius * length(turns) + item.rest;
+    return length(moves) + radius * length(turns) + placed.rest;
 }
 
-void put(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item) {
-    item.solid = &solid;
-    if (solid.link < 0) {
+void place_geometry(const Geometry& geometry, const Pose* poses, const Twist* twists, const Floats& half,
+                    PlacedGeometry& placed) {
+    placed.geometry = &geometry;
+    if (geometry.link < 0) {
         for (int k = 0; k < 3; ++k)
-            item.columns[k] = {broadcast(solid.rotation[k]), broadcast(solid.rotation[k + 3]),
-                               broadcast(solid.rotation[k + 6])};
-        item.center = {broadcast(solid.center[0]), broadcast(solid.center[1]), broadcast(solid.center[2])};
+            placed.columns[k] = {broadcast(geometry.rotation[k]), broadcast(geometry.rotation[k + 3]),
+                                 broadcast(geometry.rotation[k + 6])};
+        placed.center = {broadcast(geometry.center[0]), broadcast(geometry.center[1]), broadcast(geometry.center[2])};
     } else {
-        const Pose& link = poses[solid.link];
-        for (int k = 0; k < 3; ++k) item.columns[k] = turned(link.columns, solid.rotation, k);
-        item.center = link.translation + combined(link.columns, solid.center);
+        const Pose& link = poses[geometry.link];
+        for (int k = 0; k < 3; ++k) placed.columns[k] = turned(link.columns, geometry.rotation, k);
+        placed.center = link.translation + combined(link.columns, geometry.center);
     }
-    if (solid.link < 0 || !twists) {
-        item.moves = item.turns = Vector{};
-        item.rest = item.reach = Floats{};
+    if (geometry.link < 0 || !twists) {
+        placed.moves = placed.turns = Vector{};
+        placed.rest = placed.reach = Floats{};
     } else {
-        const Twist& twist = twists[solid.link + 1];
-        item.turns = twist.angular;
-        item.moves = twist.linear + cross(twist.angular, item.center);
-        item.rest = (4.0f * solid.rest) * half * half;
-        item.reach = reach(item, item.moves, item.turns);
+        const Twist& twist = twists[geometry.link + 1];
+        placed.turns = twist.angular;
+        placed.moves = twist.linear + cross(twist.angular, placed.center);
+        placed.rest = (4.0f * geometry.rest) * half * half;
+        placed.reach = reach(placed, placed.moves, placed.turns);
     }
-    item.span = solid.half[0] * absolute(item.columns[0]) + solid.half[1] * absolute(item.columns[1]) +
-                solid.half[2] * absolute(item.columns[2]);
-    if (solid.count == 1) item.span = {broadcast(endless), broadcast(endless), broadcast(endless)};
+    placed.span = geometry.half[0] * absolute(placed.columns[0]) + geometry.half[1] * absolute(placed.columns[1]) +
+                  geometry.half[2] * absolute(placed.columns[2]);
+    if (geometry.count == 1) placed.span = {broadcast(endless), broadcast(endless), broadcast(endless)};
 }
 
-void enclose(const Item& item, float* box) {
-    const Floats& by = item.reach;
+void enclose(const PlacedGeometry& placed, float* box) {
+    const Floats& by = placed.reach;
     const auto side = [&](int k, const Floats& center, const Floats& span) {
         Floats low = center - span - by, high = center + span + by;
         low = smaller(low, __builtin_shufflevector(low, low, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -181,12 +182,12 @@ void enclose(const Item& item, float* box) {
         box[k] = low[0] < low[1] ? low[0] : low[1];
         box[k + 3] = high[0] > high[1] ? high[0] : high[1];
     };
-    side(0, item.center.x, item.span.x);
-    side(1, item.center.y, item.span.y);
-    side(2, item.center.z, item.span.z);
+    side(0, placed.center.x, placed.span.x);
+    side(1, placed.center.y, placed.span.y);
+    side(2, placed.center.z, placed.span.z);
 }
 
-std::uint64_t meeting(const float* box, float within, const Boxes* groups, std::size_t count) {
+std::uint64_t overlapping_boxes(const float* box, float within, const Boxes* groups, std::size_t count) {
     Floats lower[3], upper[3];
     for (int k = 0; k < 3; ++k) {
         lower[k] = broadcast(box[k] - within);
@@ -202,17 +203,18 @@ std::uint64_t meeting(const float* box, float within, const Boxes* groups, std::
     return found;
 }
 
-// How far the boxes around two items are apart in the axes of the root, at least.
-INLINE Floats gap_of(const Item& a, const Item& b) {
+// How far the boxes around two placed geometries are apart in the axes of the root, at least.
+INLINE Floats gap_of(const PlacedGeometry& a, const PlacedGeometry& b) {
     const Vector gap = absolute(b.center - a.center) - a.span - b.span;
     return larger(larger(gap.x, gap.y), gap.z);
 }
 
-std::size_t beside(const Item* items, const Pair* pairs, std::size_t count, float within, std::int32_t* found) {
+std::size_t overlapping_pairs(const PlacedGeometry* placed, const Pair* pairs, std::size_t count, float within,
+                              std::int32_t* found) {
     std::size_t size = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const Item &a = items[pairs[i].a], &b = items[pairs[i].b];
-        const Integers is_near = at_most(gap_of(a, b), a.reach + b.reach + (within + b.solid->fuzz));
+        const PlacedGeometry &a = placed[pairs[i].a], &b = placed[pairs[i].b];
+        const Integers is_near = at_most(gap_of(a, b), a.reach + b.reach + (within + b.geometry->fuzz));
         found[size] = static_cast<std::int32_t>(i);
         size += bits(is_near) != 0;
     }
@@ -223,28 +225,29 @@ std::size_t beside(const Item* items, const Pair* pairs, std::size_t count, floa
 struct Relative {
     Vector moves, turns;
 };
-INLINE Relative relative(const Item& item, const Twist& common) {
-    return {item.moves - common.linear - cross(common.angular, item.center), item.turns - common.angular};
+INLINE Relative relative(const PlacedGeometry& placed, const Twist& common) {
+    return {placed.moves - common.linear - cross(common.angular, placed.center), placed.turns - common.angular};
 }
 
 // The fifteen axes of two boxes, the first of which grows: see BoxAgainstSolid.
 template <bool moves>
-Overlap overlap_of(const Item& a, const Item& b, const Twist* common, float within, Vector& normal) {
+Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, float within,
+                   Vector& normal) {
     Floats limit = a.reach + b.reach + within;
     const Vector between = b.center - a.center;
     const Floats widest = gap_of(a, b);
     Integers swept = at_most(widest, limit);
     if (bits(swept) == 0) return {0, 0};
-    if (moves && b.solid->link >= 0) {
+    if (moves && b.geometry->link >= 0) {
         const Relative of_a = relative(a, *common), of_b = relative(b, *common);
         limit = reach(a, of_a.moves, of_a.turns) + reach(b, of_b.moves, of_b.turns) + within;
         swept = at_most(widest, limit);
         if (bits(swept) == 0) return {0, 0};
     }
-    const float *half_a = a.solid->half, *half_b = b.solid->half;
+    const float *half_a = a.geometry->half, *half_b = b.geometry->half;
     Integers middle = swept;
     Floats r[3][3], size[3][3];
-    const Vector to_b = along(a.columns, between);
+    const Vector to_b = project(a.columns, between);
     const Floats t[3] = {to_b.x, to_b.y, to_b.z};
     Floats most = broadcast(-1e30f);
     Integers side{};
@@ -297,18 +300,18 @@ Overlap overlap_of(const Item& a, const Item& b, const Twist* common, float with
     return {bits(swept), moves ? bits(middle) : bits(swept)};
 }
 
-Overlap overlap(const Item& a, const Item& b, const Twist* common, float within, Vector& normal) {
+Overlap overlap(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, float within, Vector& normal) {
     return common ? overlap_of<true>(a, b, common, within, normal) : overlap_of<false>(a, b, nullptr, within, normal);
 }
 
 // Whether balls of an item meet a box, or balls of another.
-INLINE Integers balls_meet(const Item& a, const Item& b, float by) {
-    const Solid &of_a = *a.solid, &of_b = *b.solid;
+INLINE Integers balls_meet(const PlacedGeometry& a, const PlacedGeometry& b, float by) {
+    const Geometry &of_a = *a.geometry, &of_b = *b.geometry;
     Integers found{};
     for (std::int32_t i = 0; i < of_a.ball_count; ++i) {
         const Vector to = a.center + of_a.offsets[i] * a.columns[of_a.axis] - b.center;
         if (of_b.is_box) {
-            const Vector local = absolute(along(b.columns, to));
+            const Vector local = absolute(project(b.columns, to));
             const float radius = of_a.radii[i] - by;
             const Vector out = {larger(local.x - of_b.half[0], Floats{}), larger(local.y - of_b.half[1], Floats{}),
                                 larger(local.z - of_b.half[2], Floats{})};
@@ -324,93 +327,94 @@ INLINE Integers balls_meet(const Item& a, const Item& b, float by) {
     return found;
 }
 
-unsigned inside(const Item& a, const Item& b, float by) {
+unsigned inside(const PlacedGeometry& a, const PlacedGeometry& b, float by) {
     Integers found = balls_meet(a, b, by);
-    if (a.solid->is_box) found |= balls_meet(b, a, by);
+    if (a.geometry->is_box) found |= balls_meet(b, a, by);
     return bits(found);
 }
 
 // How far the points of an item move along a direction in half an interval at most.
-INLINE Floats reach_along(const Item& item, const Twist& common, const Vector& direction) {
-    const Relative by = relative(item, common);
-    const Vector turns = absolute(along(item.columns, cross(by.turns, direction)));
-    const float* half = item.solid->half;
-    return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y + half[2] * turns.z + item.rest;
+INLINE Floats reach_in_direction(const PlacedGeometry& placed, const Twist& common, const Vector& direction) {
+    const Relative by = relative(placed, common);
+    const Vector turns = absolute(project(placed.columns, cross(by.turns, direction)));
+    const float* half = placed.geometry->half;
+    return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y + half[2] * turns.z + placed.rest;
 }
 
 // Bounds of the height of a shape along a direction in its axes.
-INLINE Floats least_top_of(const Solid& solid, const Vector& direction) {
-    const Floats along = solid.axis == 0 ? direction.x : solid.axis == 1 ? direction.y : direction.z;
+INLINE Floats least_top_of(const Geometry& geometry, const Vector& direction) {
+    const Floats component = geometry.axis == 0 ? direction.x : geometry.axis == 1 ? direction.y : direction.z;
     Floats top = broadcast(-1e30f);
-    for (std::int32_t i = 0; i < solid.ball_count; ++i) top = larger(top, solid.offsets[i] * along + solid.radii[i]);
+    for (std::int32_t i = 0; i < geometry.ball_count; ++i)
+        top = larger(top, geometry.offsets[i] * component + geometry.radii[i]);
     return top;
 }
-INLINE Floats most_top_of(const Solid& solid, const Vector& direction) {
-    return solid.half[0] * absolute(direction.x) + solid.half[1] * absolute(direction.y) +
-           solid.half[2] * absolute(direction.z);
+INLINE Floats most_top_of(const Geometry& geometry, const Vector& direction) {
+    return geometry.half[0] * absolute(direction.x) + geometry.half[1] * absolute(direction.y) +
+           geometry.half[2] * absolute(direction.z);
 }
 
 // The largest height of the points of a shape along a direction in its axes. As SupportTable::farthest().
-float top_along(const Solid& solid, const float* direction) {
+float support_height(const Geometry& geometry, const float* direction) {
     const auto height = [&](std::uint32_t number) __attribute__((always_inline)) {
-        const float* p = solid.points + 3 * number;
+        const float* p = geometry.points + 3 * number;
         return p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
     };
     const float x = __builtin_fabsf(direction[0]), y = __builtin_fabsf(direction[1]), z = __builtin_fabsf(direction[2]);
-    if (solid.is_box) return solid.half[0] * x + solid.half[1] * y + solid.half[2] * z;
+    if (geometry.is_box) return geometry.half[0] * x + geometry.half[1] * y + geometry.half[2] * z;
     float top = -1e30f;
-    if (!solid.first) {
-        for (std::int32_t i = 0; i < solid.count; ++i) {
+    if (!geometry.first) {
+        for (std::int32_t i = 0; i < geometry.count; ++i) {
             const float other = height(static_cast<std::uint32_t>(i));
             top = other > top ? other : top;
         }
         return top;
     }
     const int axis = x >= y ? (x >= z ? 0 : 2) : y >= z ? 1 : 2;
-    const float half = 0.5f * static_cast<float>(solid.side), scale = half / (axis == 0 ? x : axis == 1 ? y : z);
-    const auto cell_at = [&](float along) __attribute__((always_inline)) {
-        const float at = scale * along + half;  // no number where there is no direction
-        return at > 0.0f ? (at < 2.0f * half - 1.0f ? static_cast<std::int32_t>(at) : solid.side - 1) : 0;
+    const float half = 0.5f * static_cast<float>(geometry.side), scale = half / (axis == 0 ? x : axis == 1 ? y : z);
+    const auto cell_at = [&](float component) __attribute__((always_inline)) {
+        const float at = scale * component + half;  // no number where there is no direction
+        return at > 0.0f ? (at < 2.0f * half - 1.0f ? static_cast<std::int32_t>(at) : geometry.side - 1) : 0;
     };
     const std::int32_t face = 2 * axis + (direction[axis] < 0.0f ? 1 : 0);
     const std::int32_t row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
-    const std::uint32_t* cell = solid.first + (face * solid.side + row) * solid.side + column;
+    const std::uint32_t* cell = geometry.first + (face * geometry.side + row) * geometry.side + column;
     for (std::uint32_t i = cell[0]; i < cell[1]; ++i) {
-        const float other = height(solid.farthest[i]);
+        const float other = height(geometry.farthest[i]);
         top = other > top ? other : top;
     }
     return top;
 }
 
-INLINE Floats top_of(const Solid& solid, const Vector& direction, unsigned wanted) {
-    if (solid.is_box) return most_top_of(solid, direction);
+INLINE Floats top_of(const Geometry& geometry, const Vector& direction, unsigned wanted) {
+    if (geometry.is_box) return most_top_of(geometry, direction);
     Floats top = broadcast(-1e30f);
-    if (solid.first && count_of(wanted) * 20 < solid.count) {
+    if (geometry.first && count_of(wanted) * 20 < geometry.count) {
         for (int i = 0; i < width; ++i)
             if (wanted >> i & 1) {
                 const float of_lane[3] = {direction.x[i], direction.y[i], direction.z[i]};
-                top[i] = top_along(solid, of_lane);
+                top[i] = support_height(geometry, of_lane);
             }
         return top;
     }
-    for (std::int32_t i = 0; i < solid.count; ++i) {
-        const float* p = solid.points + 3 * i;
+    for (std::int32_t i = 0; i < geometry.count; ++i) {
+        const float* p = geometry.points + 3 * i;
         top = larger(top, p[0] * direction.x + p[1] * direction.y + p[2] * direction.z);
     }
     return top;
 }
 
-unsigned apart(const Item& a, const Item& b, const Twist* common, const float* direction, const Vector* given,
-               float within, unsigned wanted) {
+unsigned apart(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, const float* direction,
+               const Vector* given, float within, unsigned wanted) {
     const Vector between = a.center - b.center, normal = direction ? combined(b.columns, direction) : *given;
-    const Solid &of_a = *a.solid, &of_b = *b.solid;
+    const Geometry &of_a = *a.geometry, &of_b = *b.geometry;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
     if ((bits(above(gap, Floats{})) & wanted) == 0) return 0;  // both contain their centres
-    if (direction) gap -= top_along(of_b, direction);
-    else gap -= top_of(of_b, along(b.columns, normal), wanted);
-    if (common) gap -= reach_along(a, *common, normal);
-    if (common && of_b.link >= 0) gap -= reach_along(b, *common, normal);
-    const Vector of_normal = along(a.columns, -1.0f * normal);
+    if (direction) gap -= support_height(of_b, direction);
+    else gap -= top_of(of_b, project(b.columns, normal), wanted);
+    if (common) gap -= reach_in_direction(a, *common, normal);
+    if (common && of_b.link >= 0) gap -= reach_in_direction(b, *common, normal);
+    const Vector of_normal = project(a.columns, -1.0f * normal);
     const Floats to_center = gap + of_a.radius;
     const unsigned surely = bits(above(to_center, most_top_of(of_a, of_normal))) & wanted;
     if (surely == wanted || of_a.is_box) return surely;
@@ -418,15 +422,16 @@ unsigned apart(const Item& a, const Item& b, const Twist* common, const float* d
     return open ? surely | (bits(above(gap, top_of(of_a, of_normal, open))) & open) : surely;
 }
 
-void reach(const Item& a, const Item& b, const Twist& common, const float* direction, float* found) {
+void reach(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common, const float* direction,
+           float* found) {
     const Vector normal = direction ? combined(b.columns, direction) : Vector{};
     Floats sum{};
-    const auto add = [&](const Item& item) __attribute__((always_inline)) {
-        const Relative by = relative(item, common);
-        sum += direction ? reach_along(item, common, normal) : reach(item, by.moves, by.turns);
+    const auto add = [&](const PlacedGeometry& placed) __attribute__((always_inline)) {
+        const Relative by = relative(placed, common);
+        sum += direction ? reach_in_direction(placed, common, normal) : reach(placed, by.moves, by.turns);
     };
     add(a);
-    if (b.solid->link >= 0) add(b);
+    if (b.geometry->link >= 0) add(b);
     for (int i = 0; i < width; ++i) found[i] = sum[i];
 }
 
@@ -449,6 +454,7 @@ void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Fl
 }  // namespace
 
 extern const Kernels TMKIT_KERNELS;
-const Kernels TMKIT_KERNELS{place, put, enclose, meeting, beside, overlap, inside, apart, reach, nearest};
+const Kernels TMKIT_KERNELS{place, place_geometry, enclose, overlapping_boxes, overlapping_pairs, overlap, inside,
+                            apart, reach,          nearest};
 
 }  // namespace tmkit::lanes

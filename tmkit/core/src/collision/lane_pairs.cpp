@@ -32,45 +32,46 @@ float rounded(double number, float outwards) {
                           2.0f * outwards);
 }
 
-LaneRoom& room_of(CollisionView::Scratch::Data& data) {
-    if (!data.lanes) data.lanes = std::make_unique<CollisionView::Scratch::Lanes>();
-    return data.lanes->room;
+LaneWorkspace& workspace_of(CollisionView::Scratch::Data& data) {
+    if (!data.lanes) data.lanes = std::make_shared<CollisionView::Scratch::Lanes>();
+    return data.lanes->workspace;
 }
 
 }  // namespace
 
-LanePairs::LanePairs(const Model& model, Data& data) : model_(model), data_(data), room_(room_of(data)) {
-    room_.near.clear();
-    if (room_.twists.empty()) make_room();
+LanePairs::LanePairs(const Model& model, Data& data) : model_(model), data_(data), workspace_(workspace_of(data)) {
+    workspace_.near.clear();
+    if (workspace_.twists.empty()) make_workspace();
 }
 
-void LanePairs::make_room() {
+void LanePairs::make_workspace() {
     const std::size_t links = model_.links.size(), moving = static_cast<std::size_t>(model_.moving_count);
-    room_.twists.resize(links + 1);
-    room_.joints.resize(links);
-    room_.poses.resize(links);
-    room_.boxes.resize(moving);
-    room_.items.resize(moving);
-    room_.placed_at.assign(moving, -1);
-    room_.still_number.assign(model_.placed.size() - moving, -1);
+    workspace_.twists.resize(links + 1);
+    workspace_.joints.resize(links);
+    workspace_.poses.resize(links);
+    workspace_.boxes.resize(moving);
+    workspace_.shapes.resize(moving);
+    workspace_.placed_at.assign(moving, -1);
+    workspace_.still_number.assign(model_.placed.size() - moving, -1);
     for (const Model::Link& link : model_.links) {
-        lanes::Link& made = room_.links.emplace_back();
+        lanes::Link& made = workspace_.links.emplace_back();
         made.parent = link.parent;
         made.prismatic = link.prismatic;
         copy(link.parent_from_joint, made.rotation, made.translation);
-        room_.extent += room_.lengths.emplace_back(link.parent_from_joint.getTranslation().norm());
+        workspace_.extent += workspace_.lengths.emplace_back(link.parent_from_joint.getTranslation().norm());
     }
     double largest = 1.0;
     for (std::int32_t i = 0; i < model_.moving_count; ++i) {
-        room_.solids.push_back(solid_of(i));
-        const Solid& solid = model_.item(i);
-        room_.sizes.push_back(model_.placed[i].link_from_shape.transform(solid.center).norm() + solid.half.norm());
-        largest = std::max(largest, room_.sizes.back());
+        workspace_.geometries.push_back(geometry_of(i));
+        const CollisionGeometry& geometry = model_.collision_shape(i);
+        workspace_.sizes.push_back(model_.placed[i].link_from_shape.transform(geometry.center).norm() +
+                                   geometry.half.norm());
+        largest = std::max(largest, workspace_.sizes.back());
     }
-    room_.extent += largest;
+    workspace_.extent += largest;
     for (const auto& pair : model_.moving_pairs) {
-        room_.common.push_back(model_.common_link(pair.a, pair.b));
-        room_.pairs.push_back({pair.a, pair.b});
+        workspace_.common.push_back(model_.common_link(pair.a, pair.b));
+        workspace_.pairs.push_back({pair.a, pair.b});
     }
     make_groups();
 }
@@ -80,31 +81,31 @@ void LanePairs::make_groups() {
     constexpr std::size_t most = 64;
     const std::size_t moving = static_cast<std::size_t>(model_.moving_count), still = model_.still_bounds.size();
     if (still > most) return;
-    room_.still_order = model_.tree.items();
-    room_.still_groups.assign((still + lanes::width - 1) / lanes::width, no_boxes());
-    room_.among.assign(moving, 0);
+    workspace_.still_order = model_.tree.leaves();
+    workspace_.still_groups.assign((still + lanes::width - 1) / lanes::width, no_boxes());
+    workspace_.among.assign(moving, 0);
     for (std::size_t number = 0; number < still; ++number) {
-        const std::int32_t item = room_.still_order[number];
-        const Bounds& box = model_.still_bounds[item];
-        lanes::Boxes& group = room_.still_groups[number / lanes::width];
+        const std::int32_t shape = workspace_.still_order[number];
+        const Bounds& box = model_.still_bounds[shape];
+        lanes::Boxes& group = workspace_.still_groups[number / lanes::width];
         for (int k = 0; k < 3; ++k) {
             group.lower[k][number % lanes::width] = rounded(box.min_[k], -lanes::endless);
             group.upper[k][number % lanes::width] = rounded(box.max_[k], lanes::endless);
         }
-        const std::int32_t object = model_.item(model_.moving_count + item).object;
+        const std::int32_t object = model_.collision_shape(model_.moving_count + shape).object;
         for (std::size_t a = 0; a < moving; ++a)
             if (model_.table[std::size_t(model_.row[a]) * model_.shapes->object_count() + object])
-                room_.among[a] |= std::uint64_t{1} << number;
+                workspace_.among[a] |= std::uint64_t{1} << number;
     }
 }
 
-lanes::Solid LanePairs::solid_of(std::int32_t number) const {
-    const CollisionItem& item = model_.item(number);
-    const CoalStructure& structure = *item.structure;
-    lanes::Solid made{};
+lanes::Geometry LanePairs::geometry_of(std::int32_t number) const {
+    const CollisionShape& shape = model_.collision_shape(number);
+    const CoalStructure& structure = *shape.structure;
+    lanes::Geometry made{};
     made.link = model_.placed[number].link;
     coal::Transform3s pose = model_.placed[number].link_from_shape;
-    pose.translation() = pose.transform(item.center);
+    pose.translation() = pose.transform(shape.center);
     copy(pose, made.rotation, made.center);
     made.radius = static_cast<float>(structure.radius);
     made.axis = structure.axis;
@@ -113,9 +114,9 @@ lanes::Solid LanePairs::solid_of(std::int32_t number) const {
         made.offsets[i] = static_cast<float>(structure.balls[i].first);
         made.radii[i] = static_cast<float>(structure.balls[i].second);
     }
-    made.fuzz = static_cast<float>(rounding * (item.half.norm() + pose.getTranslation().norm()));
+    made.fuzz = static_cast<float>(rounding * (shape.half.norm() + pose.getTranslation().norm()));
     made.is_box = structure.geometry && structure.geometry->getNodeType() == coal::GEOM_BOX;
-    for (int k = 0; k < 3; ++k) made.half[k] = static_cast<float>(item.half[k]);
+    for (int k = 0; k < 3; ++k) made.half[k] = static_cast<float>(shape.half[k]);
     made.points = structure.points.data();
     made.count = static_cast<std::int32_t>(structure.points.size() / 3);
     if (const auto* hull = dynamic_cast<const TabledHull*>(structure.geometry.get())) {
@@ -128,40 +129,41 @@ lanes::Solid LanePairs::solid_of(std::int32_t number) const {
 
 void LanePairs::place_lanes(double half) {
     half_ = lanes::Floats{} + static_cast<float>(half);
-    ++room_.now;
-    double extent = room_.extent;
-    for (std::size_t i = 0; i < room_.links.size(); ++i)
-        if (room_.links[i].prismatic) {
+    ++workspace_.now;
+    double extent = workspace_.extent;
+    for (std::size_t i = 0; i < workspace_.links.size(); ++i)
+        if (workspace_.links[i].prismatic) {
             float farthest = 0.0f;
             for (int lane = 0; lane < lanes::width; ++lane)
-                farthest = std::max(farthest, std::abs(room_.joints[i].value[lane]));
+                farthest = std::max(farthest, std::abs(workspace_.joints[i].value[lane]));
             extent += static_cast<double>(farthest);
         }
-    room_.slack = static_cast<float>(rounding * static_cast<double>(room_.links.size() + 3) * extent);
+    workspace_.slack = static_cast<float>(rounding * static_cast<double>(workspace_.links.size() + 3) * extent);
     moves_ = half > 0.0;
-    kernels_.place(room_.links.data(), room_.links.size(), room_.joints.data(), room_.poses.data(),
-                   moves_ ? room_.twists.data() : nullptr);
+    kernels_.place(workspace_.links.data(), workspace_.links.size(), workspace_.joints.data(), workspace_.poses.data(),
+                   moves_ ? workspace_.twists.data() : nullptr);
 }
 
-void LanePairs::put_in_lanes(std::int32_t number) {
+void LanePairs::place_in_lanes(std::int32_t number) {
     if (number < model_.moving_count) {
-        kernels_.put(room_.solids[number], room_.poses.data(), moves_ ? room_.twists.data() : nullptr, half_,
-                     room_.items[number]);
-        room_.placed_at[number] = room_.now;
+        kernels_.place_geometry(workspace_.geometries[number], workspace_.poses.data(),
+                                moves_ ? workspace_.twists.data() : nullptr, half_, workspace_.shapes[number]);
+        workspace_.placed_at[number] = workspace_.now;
         return;
     }
-    room_.still_number[number - model_.moving_count] = static_cast<std::int32_t>(room_.items.size());
-    room_.items.emplace_back();
-    kernels_.put(room_.still_solids.emplace_back(solid_of(number)), nullptr, nullptr, half_, room_.items.back());
+    workspace_.still_number[number - model_.moving_count] = static_cast<std::int32_t>(workspace_.shapes.size());
+    workspace_.shapes.emplace_back();
+    kernels_.place_geometry(workspace_.still_geometries.emplace_back(geometry_of(number)), nullptr, nullptr, half_,
+                            workspace_.shapes.back());
 }
 
-Bounds LanePairs::enclose(std::int32_t item) {
-    float* box = room_.boxes[item].data();
-    kernels_.enclose(room_.items[placed(item)], box);
+Bounds LanePairs::enclose(std::int32_t shape) {
+    float* box = workspace_.boxes[shape].data();
+    kernels_.enclose(workspace_.shapes[placed(shape)], box);
     Bounds around;
     for (int k = 0; k < 3; ++k) {
-        around.min_[k] = box[k] -= room_.slack;
-        around.max_[k] = box[k + 3] += room_.slack;
+        around.min_[k] = box[k] -= workspace_.slack;
+        around.max_[k] = box[k + 3] += workspace_.slack;
     }
     return around;
 }
@@ -169,16 +171,16 @@ Bounds LanePairs::enclose(std::int32_t item) {
 unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsigned used) {
     const auto& [a, b, margin] = pair;
     const std::int32_t at_a = placed(a), at_b = placed(b);
-    const lanes::Item &item_a = room_.items[at_a], &item_b = room_.items[at_b];
+    const lanes::PlacedGeometry &shape_a = workspace_.shapes[at_a], &shape_b = workspace_.shapes[at_b];
     const lanes::Twist* common = twist(link);
-    const bool is_plane = item_b.solid->count == 1;
+    const bool is_plane = shape_b.geometry->count == 1;
     lanes::Overlap overlap{used, used};
     lanes::Vector normal;
     unsigned inside = 0;
-    if (!is_plane && item_a.solid->count > 1) {
-        overlap = kernels_.overlap(item_a, item_b, common, within(margin, item_b), normal);
+    if (!is_plane && shape_a.geometry->count > 1) {
+        overlap = kernels_.overlap(shape_a, shape_b, common, within(margin, shape_b), normal);
         overlap.swept &= used;
-        if (overlap.middle && margin >= 0.0) inside = kernels_.inside(item_a, item_b, within(margin, item_b)) & used;
+        if (overlap.middle && margin >= 0.0) inside = kernels_.inside(shape_a, shape_b, within(margin, shape_b)) & used;
         overlap.swept &= ~inside;
         if (!overlap.swept) return inside;
     }
@@ -186,11 +188,11 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     if (is_plane) warm.direction[2] = 1.0f;
     if (has_direction(warm))
         overlap.swept &=
-            ~kernels_.apart(item_a, item_b, common, warm.direction, nullptr, within(margin, item_b), overlap.swept);
-    if (overlap.swept && !is_plane && item_a.solid->count > 1)
+            ~kernels_.apart(shape_a, shape_b, common, warm.direction, nullptr, within(margin, shape_b), overlap.swept);
+    if (overlap.swept && !is_plane && shape_a.geometry->count > 1)
         overlap.swept &=
-            ~kernels_.apart(item_a, item_b, common, nullptr, &normal, within(margin, item_b), overlap.swept);
-    if (overlap.swept) room_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
+            ~kernels_.apart(shape_a, shape_b, common, nullptr, &normal, within(margin, shape_b), overlap.swept);
+    if (overlap.swept) workspace_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
     return inside;
 }
 
@@ -202,8 +204,8 @@ const float* LanePairs::separate(NearPair& near, const coal::Vec3s& ray, bool in
     for (int k = 0; k < 3; ++k) warm.direction[k] = static_cast<float>(local[k]);
     if (!near.waiting || !in_present_lanes) return warm.direction;
     const std::int32_t at_a = placed(a), at_b = placed(b);
-    near.waiting &= ~kernels_.apart(room_.items[at_a], room_.items[at_b], twist(near.link), warm.direction, nullptr,
-                                    within(margin, room_.items[at_b]), near.waiting);
+    near.waiting &= ~kernels_.apart(workspace_.shapes[at_a], workspace_.shapes[at_b], twist(near.link), warm.direction,
+                                    nullptr, within(margin, workspace_.shapes[at_b]), near.waiting);
     return warm.direction;
 }
 
@@ -211,7 +213,8 @@ double LanePairs::reach(const NearPair& near, int lane, const float* direction) 
     if (!moves_) return 0.0;
     const std::int32_t at_a = placed(near.pair.a), at_b = placed(near.pair.b);
     std::array<float, lanes::width> by{};
-    kernels_.reach(room_.items[at_a], room_.items[at_b], room_.twists[near.link + 1], direction, by.data());
+    kernels_.reach(workspace_.shapes[at_a], workspace_.shapes[at_b], workspace_.twists[near.link + 1], direction,
+                   by.data());
     return static_cast<double>(by[static_cast<std::size_t>(lane)]);
 }
 

@@ -40,7 +40,7 @@ struct Twist {
 };
 
 // A shape: the box around it, in whose axes and about whose centre are the points that, grown by a radius, enclose it.
-struct Solid {
+struct Geometry {
     std::int32_t link;
     float rotation[9], center[3];  // of the box, in the link
     float half[3], radius;
@@ -56,8 +56,8 @@ struct Solid {
     float rest;  // metres, at most, that its points move beyond the first order, for half of the motion
 };
 
-struct Item {
-    const Solid* solid;
+struct PlacedGeometry {
+    const Geometry* geometry;
     Vector columns[3], center, span;  // span: half of the box around it in the axes of the root
     Vector moves, turns;              // of its centre, in half an interval
     Floats rest, reach;               // metres, that its points move at most beyond the first order, and in all
@@ -68,7 +68,7 @@ struct Overlap {
     unsigned swept, middle;  // boxes that come near in the interval, and in its middle
 };
 
-// Two items by number.
+// Two placed geometries by number.
 struct Pair {
     std::int32_t a, b;
 };
@@ -82,24 +82,29 @@ struct Kernels {
     // Places the links at values of their joints, with what happens when these change. Where nothing moves there are no
     // twists, here and below.
     void (*place)(const Link* links, std::size_t count, const Joint* joints, Pose* poses, Twist* twists);
-    void (*put)(const Solid& solid, const Pose* poses, const Twist* twists, const Floats& half, Item& item);
-    // The box around an item on its way in all lanes, in the axes of the root: its lower and upper corner.
-    void (*enclose)(const Item& item, float* box);
+    void (*place_geometry)(const Geometry& geometry, const Pose* poses, const Twist* twists, const Floats& half,
+                           PlacedGeometry& placed);
+    // The box around a placed geometry during the interval in all lanes, in the axes of the root: its lower and upper
+    // corner.
+    void (*enclose)(const PlacedGeometry& placed, float* box);
     // Which of up to eight groups of boxes come within a distance of such a box, as bits.
-    std::uint64_t (*meeting)(const float* box, float within, const Boxes* groups, std::size_t count);
-    // Of pairs of items, by number, those whose boxes come within a distance in some lane; how many.
-    std::size_t (*beside)(const Item* items, const Pair* pairs, std::size_t count, float within, std::int32_t* found);
-    // Where the boxes of two items come within a distance; twists are those of the link that carries both. There,
-    // `normal` is that of the side along which they overlap least, from b to a.
-    Overlap (*overlap)(const Item& a, const Item& b, const Twist* common, float within, Vector& normal);
+    std::uint64_t (*overlapping_boxes)(const float* box, float within, const Boxes* groups, std::size_t count);
+    // Of pairs of placed geometries, by number, those whose boxes come within a distance in some lane; how many.
+    std::size_t (*overlapping_pairs)(const PlacedGeometry* placed, const Pair* pairs, std::size_t count, float within,
+                                     std::int32_t* found);
+    // Where the boxes of two placed geometries come within a distance; twists are those of the link that carries both.
+    // There, `normal` is that of the side along which they overlap least, from b to a.
+    Overlap (*overlap)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, float within,
+                       Vector& normal);
     // Where they surely overlap in the middle, deeper than a distance.
-    unsigned (*inside)(const Item& a, const Item& b, float by);
+    unsigned (*inside)(const PlacedGeometry& a, const PlacedGeometry& b, float by);
     // Where, of the lanes that are wanted, they keep a distance along a direction, which points from b to a in the axes
     // of b; if none is given, along a normal in those of the root.
-    unsigned (*apart)(const Item& a, const Item& b, const Twist* common, const float* direction, const Vector* normal,
-                      float within, unsigned wanted);
+    unsigned (*apart)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, const float* direction,
+                      const Vector* normal, float within, unsigned wanted);
     // How much nearer they come in half an interval at most, along a direction if it is given, by lane.
-    void (*reach)(const Item& a, const Item& b, const Twist& common, const float* direction, float* found);
+    void (*reach)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common, const float* direction,
+                  float* found);
     // Of nodes of so many coordinates each, the first of the nearest to each point.
     void (*nearest)(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points,
                     std::int32_t* found);

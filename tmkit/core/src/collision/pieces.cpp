@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "collision/collision_solids.hpp"
+#include "collision/collision_geometry.hpp"
 
 namespace tmkit {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::array<std::array<unsigned int, 3>, 8> prism_faces{
 
 }  // namespace
 
-const coal::Convex<coal::Triangle>& PrismRoom::prism(const std::array<coal::Vec3s, 3>& top, double bottom) {
+const coal::Convex<coal::Triangle>& PrismWorkspace::prism(const std::array<coal::Vec3s, 3>& top, double bottom) {
     if (!corners_) corners_ = std::make_shared<std::vector<coal::Vec3s>>(6);
     for (int i = 0; i < 3; ++i) {
         (*corners_)[i] = top[i];
@@ -121,13 +121,13 @@ Bounds Pieces::bounds(std::int32_t number) const {
     return box;
 }
 
-Solid Pieces::piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room,
-                    coal::Transform3s& piece_pose) const {
-    Solid piece;
+CollisionGeometry Pieces::piece(std::int32_t number, const coal::Transform3s& pose, PrismWorkspace& workspace,
+                                coal::Transform3s& piece_pose) const {
+    CollisionGeometry piece;
     piece_pose.rotation() = pose.getRotation();
     if (ball_) {
         piece_pose.translation() = pose.transform(coal::Vec3s(&shape_->points()[3 * std::size_t(number)]));
-        piece.geometry = ball_.get();
+        piece.coal_geometry = ball_.get();
         piece.half.setConstant(shape_->dimensions()[0]);
         return piece;
     }
@@ -137,7 +137,7 @@ Solid Pieces::piece(std::int32_t number, const coal::Transform3s& pose, PrismRoo
     std::array<coal::Vec3s, 3> top;
     for (int corner = 0; corner < 3; ++corner) top[corner] = prism_corner(number, corner) - middle;
     piece_pose.translation() = pose.transform(middle);
-    piece.geometry = &room.prism(top, box.min_[2] - middle[2]);
+    piece.coal_geometry = &workspace.prism(top, box.min_[2] - middle[2]);
     piece.half = 0.5 * (box.max_ - box.min_);
     return piece;
 }

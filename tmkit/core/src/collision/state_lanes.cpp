@@ -9,14 +9,14 @@ public:
     StateLanes(const Model& model, Data& data) : LanePairs(model, data), states_(data.lanes->states) {}
 
     // What single precision says of all.
-    void look_ahead(const double* const* q, int count) {
+    void check_batch(const double* const* q, int count) {
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
-            room_.joints[i].change = lanes::Floats{};
+            workspace_.joints[i].change = lanes::Floats{};
             for (int lane = 0; lane < lanes::width; ++lane)
-                room_.joints[i].value[lane] = lane_value(model_.links[i], q[std::min(lane, count - 1)]);
+                workspace_.joints[i].value[lane] = lane_value(model_.links[i], q[std::min(lane, count - 1)]);
         }
         place_lanes(0.0);
-        states_ = {{}, {}, room_.now};
+        states_ = {{}, {}, workspace_.now};
         unsigned used = (1u << count) - 1;
         meet_all(used, [&](const Model::Candidate& pair, unsigned inside) {
             for (int lane = 0; lane < count; ++lane)
@@ -24,7 +24,7 @@ public:
             used &= ~inside;
             return used == 0;
         });
-        states_.near.swap(room_.near);
+        states_.near.swap(workspace_.near);
     }
 
     // What is exact of one.
@@ -36,27 +36,27 @@ public:
             if (!is_placed) next_lane(q);
             is_placed = true;
             const auto& [a, b, margin] = near.pair;
-            put(a);
-            put(b);
+            place_exactly(a);
+            place_exactly(b);
             WarmStart cold;  // answers must not depend on what was asked before
             if (distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, margin, cold, data_) <= margin)
                 states_.found[lane] = model_.frames(near.pair);
-            else if (!cold.ray.isZero(1e-6)) separate(near, cold.ray, states_.now == room_.now);
+            else if (!cold.ray.isZero(1e-6)) separate(near, cold.ray, states_.now == workspace_.now);
         }
         return states_.found[lane];
     }
 
 private:
-    StateRoom& states_;
+    StateWorkspace& states_;
 };
 
 }  // namespace
 
-void CollisionView::look_ahead(const double* const* q, int count, Scratch& scratch) const {
-    StateLanes(*model_, scratch.data()).look_ahead(q, count);
+void CollisionView::check_batch(const double* const* q, int count, Scratch& scratch) const {
+    StateLanes(*model_, scratch.data()).check_batch(q, count);
 }
 
-FramePair CollisionView::find_ahead(const double* q, int number, Scratch& scratch) const {
+FramePair CollisionView::find_in_batch(const double* q, int number, Scratch& scratch) const {
     return StateLanes(*model_, scratch.data()).find(q, number);
 }
 

@@ -51,11 +51,11 @@ void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3
                       Vec3s& point_b, coal::support_func_guess_t& hint, coal::details::ShapeSupportData data[2]) {
     using coal::details::SupportOptions;
     constexpr int plain = SupportOptions::NoSweptSphere;
-    const auto farthest = [&](int which, const Vec3s& along, Vec3s& point) {
+    const auto farthest = [&](int which, const Vec3s& direction, Vec3s& point) {
         const auto& [table, box] = static_cast<const TabledDifference&>(difference).known[which];
-        if (table) point = table->farthest(along);
-        else if (box) coal::details::getShapeSupport<plain>(box, along, point, hint[which], data[which]);
-        else point = coal::details::getSupport<plain>(difference.shapes[which], along, hint[which]);
+        if (table) point = table->farthest(direction);
+        else if (box) coal::details::getShapeSupport<plain>(box, direction, point, hint[which], data[which]);
+        else point = coal::details::getSupport<plain>(difference.shapes[which], direction, hint[which]);
     };
     farthest(0, direction, point_a);
     Vec3s point;
@@ -96,8 +96,8 @@ const Vec3s& SupportTable::farthest(const Vec3s& direction) const {
     const std::vector<Vec3s>& corners = *corners_;
     if (!(most > 0.0)) return corners.front();
     const double scale = 0.5 * side_ / most, half = 0.5 * side_, last = side_ - 1;
-    const auto cell_at = [&](double along) {  // 0 for what is no number
-        const double at = scale * along + half;
+    const auto cell_at = [&](double component) {  // 0 for what is no number
+        const double at = scale * component + half;
         return at > 0.0 ? static_cast<int>(std::min(at, last)) : 0;
     };
     const int row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);

@@ -31,7 +31,8 @@ public:
         for (const Model::Link& link : model.links)
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
         batches_.clear();
-        for (std::int32_t i = 0; i < model.moving_count; ++i) room_.solids[i].rest = static_cast<float>(bend(i));
+        for (std::int32_t i = 0; i < model.moving_count; ++i)
+            workspace_.geometries[i].rest = static_cast<float>(bend(i));
     }
 
     FramePair find(std::int64_t& checks) {
@@ -70,11 +71,11 @@ private:
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& link = model_.links[i];
             for (int lane = 0; lane < lanes::width; ++lane)
-                room_.joints[i].value[lane] = lane_value(link, q0_, now.middle[lane] * change(link));
-            room_.joints[i].change = lanes::Floats{} + static_cast<float>(half_ * change(link));
+                workspace_.joints[i].value[lane] = lane_value(link, q0_, now.middle[lane] * change(link));
+            workspace_.joints[i].change = lanes::Floats{} + static_cast<float>(half_ * change(link));
         }
         place_lanes(half_);
-        const std::size_t first = room_.near.size();
+        const std::size_t first = workspace_.near.size();
         FramePair found;
         const auto hit = [&](const Model::Candidate& pair, unsigned) {
             found = model_.frames(pair);
@@ -82,7 +83,7 @@ private:
         };
         if (now.last == none) meet_all(now.used, hit);
         for (std::size_t i = now.first; i < now.last && now.last != none && !found; ++i) {
-            const NearPair near = room_.near[i];
+            const NearPair near = workspace_.near[i];
             if (meet(near.pair, near.link, near.waiting)) hit(near.pair, 0);
         }
         for (int lane = 0; lane < lanes::width && !found; ++lane) found = check_lane(now, lane, first, is_finest);
@@ -93,8 +94,8 @@ private:
     FramePair check_lane(const SweptBatch& now, int lane, std::size_t first, bool is_finest) {
         const unsigned bit = 1u << lane;
         bool is_placed = false;
-        for (std::size_t i = first; i < room_.near.size(); ++i) {
-            NearPair& near = room_.near[i];
+        for (std::size_t i = first; i < workspace_.near.size(); ++i) {
+            NearPair& near = workspace_.near[i];
             if (!(near.waiting & bit)) continue;
             near.waiting &= ~bit;
             if (!is_finest && !(near.middle & bit)) {
@@ -111,10 +112,10 @@ private:
     // Whether a pair collides in a lane, where the links are.
     bool measure(NearPair& near, int lane) {
         const auto& [a, b, margin] = near.pair;
-        put(a);
-        put(b);
+        place_exactly(a);
+        place_exactly(b);
         // What single precision does to a movement is a share of what it does to a place.
-        const double least = margin + tolerance + static_cast<double>(room_.slack) * half_ * span_;
+        const double least = margin + tolerance + static_cast<double>(workspace_.slack) * half_ * span_;
         const double limit = least + reach(near, lane, nullptr);
         WarmStart& warm = warm_of(a, b);
         const double distance =
@@ -130,12 +131,12 @@ private:
     FramePair divide(const SweptBatch& now, std::size_t first, bool is_finest) {
         unsigned open = 0;
         std::size_t last = first;
-        for (std::size_t i = first; i < room_.near.size(); ++i)
-            if (room_.near[i].open) {
-                open |= room_.near[i].open;
-                room_.near[last++] = room_.near[i];
+        for (std::size_t i = first; i < workspace_.near.size(); ++i)
+            if (workspace_.near[i].open) {
+                open |= workspace_.near[i].open;
+                workspace_.near[last++] = workspace_.near[i];
             }
-        room_.near.resize(last);
+        workspace_.near.resize(last);
         if (is_finest) return judge(now, first, open);
         const int parts = std::max(2, lanes::width / static_cast<int>(std::bit_ceil(unsigned(std::popcount(open)))));
         while (open) {
@@ -150,15 +151,15 @@ private:
                     lane_of[count] = lane;
                 }
             }
-            const std::size_t begin = room_.near.size();
+            const std::size_t begin = workspace_.near.size();
             for (std::size_t i = first; i < last; ++i) {
-                NearPair near = room_.near[i];
+                NearPair near = workspace_.near[i];
                 near.waiting = 0;
                 for (int k = 0; k < count; ++k) near.waiting |= (near.open >> lane_of[k] & 1u) << k;
                 near.open = 0;
-                if (near.waiting) room_.near.push_back(near);
+                if (near.waiting) workspace_.near.push_back(near);
             }
-            add_batch(middles, count, now.half / parts, begin, room_.near.size());
+            add_batch(middles, count, now.half / parts, begin, workspace_.near.size());
         }
         return {};
     }
@@ -168,8 +169,8 @@ private:
         for (int lane = 0; lane < lanes::width && resolution_ == 0.0; ++lane) {
             const double middle = now.middle[lane];
             if (!(open >> lane & 1) || std::min(middle, 1.0 - middle) * span_ < end_zone) continue;
-            for (std::size_t i = first; i < room_.near.size(); ++i)
-                if (room_.near[i].open >> lane & 1) return model_.frames(room_.near[i].pair);
+            for (std::size_t i = first; i < workspace_.near.size(); ++i)
+                if (workspace_.near[i].open >> lane & 1) return model_.frames(workspace_.near[i].pair);
         }
         return {};
     }
@@ -184,19 +185,19 @@ private:
     }
     double change(const Model::Link& link) const { return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]); }
 
-    // How far the points of an item move at most from the middle of the motion to an end beyond the first order: their
+    // How far the points of an shape move at most from the middle of the motion to an end beyond the first order: their
     // acceleration is at most the sum over the joints of their speed by that joint times the turns of those before,
     // twice, and of that joint. Their distance from an axis is at most the lengths of the links between.
-    double bend(std::int32_t item) const {
-        if (model_.item(item).kind == SolidKind::plane) return unbounded;
-        double arm = room_.sizes[item];
+    double bend(std::int32_t shape) const {
+        if (model_.collision_shape(shape).kind == GeometryKind::plane) return unbounded;
+        double arm = workspace_.sizes[shape];
         double most = 0.0, rest = 0.0;
-        for (std::int32_t at = model_.placed[item].link; at >= 0; at = model_.links[at].parent) {
+        for (std::int32_t at = model_.placed[shape].link; at >= 0; at = model_.links[at].parent) {
             const Model::Link& joint = model_.links[at];
             const double value = 0.5 * std::abs(change(joint)), moved = joint.prismatic ? value : value * arm;
             if (!joint.prismatic) rest += value * (most + 0.5 * moved);
             most += moved;
-            arm += room_.lengths[at];
+            arm += workspace_.lengths[at];
             if (joint.prismatic)
                 arm += std::abs(joint.offset) + std::abs(joint.multiplier) * std::max(std::abs(q0_[joint.q_index]),
                                                                                       std::abs(q1_[joint.q_index]));

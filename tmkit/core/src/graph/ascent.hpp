@@ -35,7 +35,7 @@ private:
 // How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected) when there is none.
 inline std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const Ascent& b) {
     if (a.back() != b.back())
-        throw refusals::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text, b.back()->name->text);
+        throw errors::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text, b.back()->name->text);
     std::size_t i = a.size(), j = b.size();
     while (i > 0 && j > 0 && a[i - 1] == b[j - 1]) --i, --j;
     return {i, j};

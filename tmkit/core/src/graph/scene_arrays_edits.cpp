@@ -15,7 +15,7 @@ SceneArrays::Slot SceneArrays::require_frame(std::string_view name) const {
 }
 
 void SceneArrays::require_new_name(std::string_view name) const {
-    if (name.empty()) throw refusals::empty_frame_name();
+    if (name.empty()) throw errors::empty_frame_name();
     if (frame_names_.find(name) != none) throw duplicate("frame", name);
 }
 
@@ -23,7 +23,7 @@ void SceneArrays::require_fit(std::string_view text) const {
     if (frame_names_.fits(text)) return;
     const std::size_t most = capacities_.name_bytes;
     throw Error(ErrorKind::capacity,
-                "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a larger name_bytes",
+                "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a larger capacity 'name_bytes'",
                 text, text.size(), most)
         .with({{"kind", "name_bytes"}, {"capacity", most}});
 }
@@ -48,17 +48,17 @@ void SceneArrays::require_room_for(const FrameSpecification& frame, bool with_bo
     if (next_id_ == std::numeric_limits<FrameId>::max())
         throw Error(ErrorKind::capacity, "all ids of frames have been used; make the scene anew of its specifications")
             .with({{"kind", "ids"}, {"capacity", next_id_}});
-    if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
+    if (free_frames_.empty()) throw errors::full("frame", capacities_.frames, "capacity");
     require_noise_fits(frame.noise ? frame.noise->maps.size() : 0);
-    if (with_body && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
-    if (frame.shapes.size() > shapes_.room()) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    if (with_body && free_bodies_.empty()) throw errors::full("body", capacities_.bodies, "bodies");
+    if (frame.shapes.size() > shapes_.room()) throw errors::full("attached shape", capacities_.shapes, "shapes");
 }
 
 void SceneArrays::add(const FrameSpecification& frame, Slot parent) {
     require_new_name(frame.name);
     if (parent == none && (frame.joint.type != JointType::fixed || frame.pose != Pose{}))
-        throw refusals::root_with_edge(frame.name);
-    if (parent == none && frame.noise) throw refusals::root_without(frame.name, "covariance");
+        throw errors::root_with_edge(frame.name);
+    if (parent == none && frame.noise) throw errors::root_without(frame.name, "covariance");
     Slot body = body_for(frame, parent);
     const JointPlan plan = plan_joint(frame.joint, frame.joint.name.empty() ? frame.name : frame.joint.name, none);
     require_room_for(frame, body == none);
@@ -102,7 +102,7 @@ void SceneArrays::require_no_followers() const {
         first = follower;
         leader = leader_[slot];
     }
-    if (leader != none) throw refusals::is_followed(joint_names_.view(leader), first);
+    if (leader != none) throw errors::is_followed(joint_names_.view(leader), first);
 }
 
 void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
@@ -113,7 +113,7 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
         Slot first = children_.first(top);
         for (Slot child = first; child != none; child = children_.next(child))
             if (id_[child] < id_[first]) first = child;
-        throw refusals::has_children(name, frame_names_.view(first));
+        throw errors::has_children(name, frame_names_.view(first));
     }
     require_no_followers();
     rules::check_twists_stay(View(*this), [this](Slot slot) { return marks_.has(slot); });
@@ -225,7 +225,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
         return state_motion(moving);
     }
     noise_sum_.clear();
-    if (!stays) sum_errors(way(moving, target, q), noise_sum_);
+    if (!stays) sum_errors(path(moving, target, q), noise_sum_);
     else if (const EdgeNoise* known = noise_at(moving)) noise_sum_.add(*known, as_it_is);
     if (slip) noise_sum_.add(*slip, as_it_is);
     require_noise_fits(noise_sum_.columns().size());
@@ -238,7 +238,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
 void SceneArrays::set_pose(std::string_view frame, const Pose& parent_from_frame) {
     const Writer writer(lock_);
     const Slot moving = require_frame(frame);
-    if (parent_[moving] == none) throw refusals::root_without(frame, "pose");
+    if (parent_[moving] == none) throw errors::root_without(frame, "pose");
     move(moving, parent_[moving], parent_from_frame);
 }
 
@@ -285,7 +285,7 @@ void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedSha
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     if (shapes.size() > shapes_.room() + shapes_.size(first_shape_[slot]))
-        throw refusals::full("attached shape", capacities_.shapes, "shapes");
+        throw errors::full("attached shape", capacities_.shapes, "shapes");
     shapes_.clear(first_shape_[slot]);
     for (const AttachedShape& shape : shapes) shapes_.append(first_shape_[slot], shape);
 }
@@ -293,7 +293,7 @@ void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedSha
 void SceneArrays::add_shape(std::string_view frame, const AttachedShape& shape) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    if (shapes_.room() == 0) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    if (shapes_.room() == 0) throw errors::full("attached shape", capacities_.shapes, "shapes");
     shapes_.append(first_shape_[slot], shape);
 }
 
@@ -315,12 +315,12 @@ void SceneArrays::allow_collision(std::string_view a, std::string_view b, std::s
     const Writer writer(lock_);
     const Slot slot_a = require_frame(a);
     const std::array<FrameId, 2> ids = pair_of(slot_a, require_frame(b));
-    if (ids[0] == ids[1]) throw refusals::collides_with_itself(a);
+    if (ids[0] == ids[1]) throw errors::collides_with_itself(a);
     require_fit(reason);
     Slot pair = pairs_.find(pair_key(ids));
     if (pair == none) {
         if (static_cast<std::size_t>(pair_count_) == capacities_.allowed_pairs)
-            throw refusals::full("allowed pair", capacities_.allowed_pairs, "allowed_pairs");
+            throw errors::full("allowed pair", capacities_.allowed_pairs, "allowed_pairs");
         const Section section(lock_);
         pair = pair_count_++;
         pair_ids_[pair] = ids;

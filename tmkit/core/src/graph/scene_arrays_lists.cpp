@@ -46,7 +46,7 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
     while (before != none && stamp_[before] > entry.stamp) before = older_[before];
     if (before != none && stamp_[before] == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
     if (free_stamps_ == 0 && kept >= stamp_count_[slot])
-        throw refusals::full("stamped pose", capacities_.stamps, "stamps");
+        throw errors::full("stamped pose", capacities_.stamps, "stamps");
 
     const Section section(lock_);
     drop_stamps(slot, keeps ? kept : none);
@@ -67,7 +67,7 @@ void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const Stam
         stamps->check(frame);
         const auto there = static_cast<std::size_t>(std::max(stamp_count_[slot], 0));
         if (stamps->entries.size() > free_stamps_ + there)
-            throw refusals::full("stamped pose", capacities_.stamps, "stamps");
+            throw errors::full("stamped pose", capacities_.stamps, "stamps");
     }
     const Section section(lock_);
     drop_stamps(slot, none);
@@ -151,7 +151,7 @@ std::optional<StampedPoses> SceneArrays::stamped_poses(std::string_view frame) c
 }
 
 Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q, const Moment& moment) const {
-    return pose_along(target, reference, [&](Slot slot) { return edge_from(slot, pose_at(slot, moment), q); });
+    return path_pose(target, reference, [&](Slot slot) { return edge_from(slot, pose_at(slot, moment), q); });
 }
 
 Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
@@ -172,7 +172,7 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::optional<st
         const Slot to = require_frame(target), from = reference ? require_frame(*reference) : rules::root_of(view, to);
         const Pose before = pose_between(to, from, q, {first, policy}),
                    after = pose_between(to, from, q, {second, policy});
-        rules::check_no_twist_on_way(view, to, from, true);
+        rules::check_no_twist_on_path(view, to, from, true);
         rules::check_stamped_or_stated(view, to, from);
         return twist_between(before, after, second - first);
     });
@@ -202,14 +202,14 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
     std::size_t reached = 0;
     group_marks_.forget();
     for (const std::string& member : groups) {
-        if (member == name) throw refusals::group_holds_itself(name);
+        if (member == name) throw errors::group_holds_itself(name);
         if (const Slot found = require_group(member); group_marks_.mark(found)) group_queue_[reached++] = found;
     }
     const std::size_t direct = reached;
     for (std::size_t next = 0; next < reached; ++next) {
         const Slot holder = group_queue_[next];
         members_.for_each(group_groups_[holder], [&](Slot nested) {
-            if (nested == group) throw refusals::group_holds_in_turn(group_names_.view(holder), name);
+            if (nested == group) throw errors::group_holds_in_turn(group_names_.view(holder), name);
             if (group_marks_.mark(nested)) group_queue_[reached++] = nested;
         });
     }
@@ -219,7 +219,7 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
 void SceneArrays::set_group(const GroupSpecification& wanted) {
     const Writer writer(lock_);
     const auto& [name, frames, groups, parents, given] = wanted;
-    if (name.empty()) throw refusals::empty_group_name();
+    if (name.empty()) throw errors::empty_group_name();
     std::size_t needed = 0;
     for (const auto* names : {&frames, &parents}) {
         marks_.forget();
@@ -230,12 +230,12 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
     std::size_t room = members_.room();
     if (group == none) {
         require_fit(name);
-        if (free_groups_.empty()) throw refusals::full("group", capacities_.groups, "groups");
+        if (free_groups_.empty()) throw errors::full("group", capacities_.groups, "groups");
     } else {
         for (const auto* lists : {&group_frames_, &group_groups_, &group_parents_})
             room += members_.size((*lists)[group]);
     }
-    if (needed > room) throw refusals::full("member of a group", capacities_.group_members, "group_members");
+    if (needed > room) throw errors::full("member of a group", capacities_.group_members, "group_members");
     Attributes attributes = given;
     std::sort(attributes.begin(), attributes.end());
 
@@ -304,10 +304,10 @@ SceneArrays::Slot SceneArrays::require_body(std::string_view name) const {
 
 void SceneArrays::add_body(std::string_view name) {
     const Writer writer(lock_);
-    if (name.empty()) throw refusals::empty_body_name();
+    if (name.empty()) throw errors::empty_body_name();
     if (body_names_.find(name) != none) throw duplicate("body", name);
     require_fit(name);
-    if (free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
+    if (free_bodies_.empty()) throw errors::full("body", capacities_.bodies, "bodies");
     const Section section(lock_);
     bare_.store(take_body(name), 1);
 }
@@ -329,7 +329,7 @@ void SceneArrays::set_twist(std::string_view frame, const TwistEdge& edge) {
     const Slot slot = require_frame(frame), body = require_body(edge.reference);
     const bool is_new = rules::check_twist(View(*this), twist_rules_, slot, body, edge.vector);
     if (is_new && static_cast<std::size_t>(counts_[twist_count]) == capacities_.twists)
-        throw refusals::full("twist", capacities_.twists, "twists");
+        throw errors::full("twist", capacities_.twists, "twists");
     const Section section(lock_);
     if (is_new) append_twist(slot, body);
     twist_vector_.store(slot, edge.vector);
@@ -339,7 +339,7 @@ void SceneArrays::set_twist(std::string_view frame, const TwistEdge& edge) {
 void SceneArrays::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    if (twist_reference_[slot] == none) throw refusals::without_twist(frame);
+    if (twist_reference_[slot] == none) throw errors::without_twist(frame);
     twist_noise_[slot] = std::move(noise);
 }
 

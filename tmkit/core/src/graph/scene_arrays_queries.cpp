@@ -17,8 +17,8 @@ std::int32_t SceneArrays::depth(Slot slot) const {
     return edges;
 }
 
-SceneArrays::Ways SceneArrays::ways(Slot to, Slot from) const {
-    Ways found;
+SceneArrays::PathLengths SceneArrays::path_lengths(Slot to, Slot from) const {
+    PathLengths found;
     Slot target = to, reference = from;
     const std::int32_t above_target = depth(target), above_reference = depth(reference);
     const auto climb = [this](Slot& at, std::int32_t& edges) {
@@ -34,7 +34,7 @@ SceneArrays::Ways SceneArrays::ways(Slot to, Slot from) const {
     }
     if (target == reference && target != none) return found;
     const auto root = [this](Slot slot) { return frame_names_.text(rules::root_of(View(*this), slot)); };
-    throw refusals::disconnected(frame_names_.text(to), frame_names_.text(from), root(to), root(from));
+    throw errors::disconnected(frame_names_.text(to), frame_names_.text(from), root(to), root(from));
 }
 
 Pose SceneArrays::edge(Slot slot, const Configuration& q) const { return edge_from(slot, pose_.load(slot), q); }
@@ -47,7 +47,7 @@ Pose SceneArrays::edge_from(Slot slot, const Pose& pose, const Configuration& q)
 }
 
 Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q) const {
-    return pose_along(target, reference, [&](Slot slot) { return edge(slot, q); });
+    return path_pose(target, reference, [&](Slot slot) { return edge(slot, q); });
 }
 
 // --- poses -----------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ std::size_t SceneArrays::write_poses(std::span<double> out) const {
 std::size_t SceneArrays::write_q(std::span<double> out) const {
     return lock_.read([&] {
         const std::size_t count = joint_count();
-        if (out.size() < count) throw refusals::wrong_length(count, out.size());
+        if (out.size() < count) throw errors::wrong_length(count, out.size());
         for (std::size_t i = 0; i < count; ++i) out[i] = q_.load(static_cast<std::int32_t>(i));
         return count;
     });
@@ -177,7 +177,7 @@ bool SceneArrays::is_allowed(std::string_view a, std::string_view b) const {
 // --- errors ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_length(const Configuration& q) const {
-    if (q && q->size() != joint_count()) throw refusals::wrong_length(joint_count(), q->size());
+    if (q && q->size() != joint_count()) throw errors::wrong_length(joint_count(), q->size());
 }
 
 Error SceneArrays::unknown_frame(std::string_view name) const {

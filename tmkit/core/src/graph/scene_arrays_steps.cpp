@@ -191,8 +191,8 @@ bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view n
 void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    if (parent_[slot] == none) throw refusals::root_without(frame, "joint");
-    if (joint.type != JointType::fixed && !is_top(slot)) throw refusals::joint_inside_body(frame);
+    if (parent_[slot] == none) throw errors::root_without(frame, "joint");
+    if (joint.type != JointType::fixed && !is_top(slot)) throw errors::joint_inside_body(frame);
     const bool had_joint = is_actuated(type_[slot]);
     const std::string_view old_name = had_joint ? joint_names_.view(slot) : frame_names_.view(slot);
     const std::string_view name = joint.name.empty() ? old_name : std::string_view(joint.name);

@@ -68,7 +68,7 @@ public:
     Pose relative(Slot target, Slot reference) const { return a_.pose_between(target, reference, q_); }
 
     // What motions ask besides: see scene_relations.cpp.
-    Way way(Slot target, Slot reference) const;
+    Path path(Slot target, Slot reference) const;
     JointRule rule(Slot frame) const {
         return {static_cast<std::size_t>(a_.entry_[frame]), a_.multiplier_[frame], a_.offset_[frame]};
     }
@@ -81,9 +81,9 @@ private:
     const Configuration q_;
 };
 
-class SceneArrays::Way {
+class SceneArrays::Path {
 public:
-    Way(const SceneArrays& arrays, const Configuration& q, std::span<const Slot> to, std::span<const Slot> from)
+    Path(const SceneArrays& arrays, const Configuration& q, std::span<const Slot> to, std::span<const Slot> from)
         : arrays_(arrays), q_(q), sides_{to, from} {}
     std::size_t count(bool up) const { return sides_[up].size(); }
     Slot edge(bool up, std::size_t i) const { return sides_[up][i]; }
@@ -96,8 +96,8 @@ private:
     std::span<const Slot> sides_[2];  // root first
 };
 
-inline SceneArrays::Way SceneArrays::View::way(Slot target, Slot reference) const {
-    return a_.way(target, reference, q_);
+inline SceneArrays::Path SceneArrays::View::path(Slot target, Slot reference) const {
+    return a_.path(target, reference, q_);
 }
 
 // The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the stack, the topmost
@@ -118,9 +118,9 @@ template <class EdgeOf> Pose SceneArrays::pose_down(std::int32_t edges, Slot slo
     return result;
 }
 
-template <class EdgeOf> Pose SceneArrays::pose_along(Slot target, Slot reference, EdgeOf&& edge_of) const {
+template <class EdgeOf> Pose SceneArrays::path_pose(Slot target, Slot reference, EdgeOf&& edge_of) const {
     if (reference == none) return pose_down(depth(target), target, edge_of);
-    const Ways found = ways(target, reference);
+    const PathLengths found = path_lengths(target, reference);
     const Pose down = pose_down(found.target, target, edge_of);
     return found.reference == 0 ? down : pose_down(found.reference, reference, edge_of).inverse() * down;
 }

@@ -23,44 +23,44 @@ std::string_view parent_name(const SceneGraph& scene, const FrameRecord& frame) 
 struct Writer {
     std::string bytes;
 
-    void put(std::uint64_t word) { bytes.append(reinterpret_cast<const char*>(&word), sizeof word); }
-    void put(double value) { put(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
-    void put(bool flag) { bytes.push_back(flag ? 1 : 0); }
-    void put(std::string_view text) {
-        put(static_cast<std::uint64_t>(text.size()));
+    void append(std::uint64_t word) { bytes.append(reinterpret_cast<const char*>(&word), sizeof word); }
+    void append(double value) { append(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 becomes 0.0
+    void append(bool flag) { bytes.push_back(flag ? 1 : 0); }
+    void append(std::string_view text) {
+        append(static_cast<std::uint64_t>(text.size()));
         bytes.append(text);
     }
-    template <class Value, std::size_t N> void put(const std::array<Value, N>& values) {
-        for (const Value& value : values) put(value);
+    template <class Value, std::size_t N> void append(const std::array<Value, N>& values) {
+        for (const Value& value : values) append(value);
     }
-    template <class Value> void put(const std::vector<Value>& values) {
-        put(static_cast<std::uint64_t>(values.size()));
-        for (const Value& value : values) put(value);
+    template <class Value> void append(const std::vector<Value>& values) {
+        append(static_cast<std::uint64_t>(values.size()));
+        for (const Value& value : values) append(value);
     }
     template <class... Parts>
         requires(sizeof...(Parts) > 1)
-    void put(const Parts&... parts) {
-        (put(parts), ...);
+    void append(const Parts&... parts) {
+        (append(parts), ...);
     }
-    void put(const std::pair<std::string, std::string>& attribute) { put(attribute.first, attribute.second); }
-    void put(const Pose& pose) { put(pose.translation, pose.quat_xyzw); }
-    void put(const StampedPose& entry) { put(entry.stamp, entry.pose); }
-    void put(const StampedPoses& s) { put(static_cast<std::uint64_t>(s.capacity), s.window, s.entries); }
-    void put(const Inertia& inertia) { put(inertia.mass, inertia.center, inertia.matrix); }
-    void put(const Joint& j) {
-        put(j.name, j.axis, j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.mimic, j.mimic_multiplier,
-            j.mimic_offset);
+    void append(const std::pair<std::string, std::string>& attribute) { append(attribute.first, attribute.second); }
+    void append(const Pose& pose) { append(pose.translation, pose.quat_xyzw); }
+    void append(const StampedPose& entry) { append(entry.stamp, entry.pose); }
+    void append(const StampedPoses& s) { append(static_cast<std::uint64_t>(s.capacity), s.window, s.entries); }
+    void append(const Inertia& inertia) { append(inertia.mass, inertia.center, inertia.matrix); }
+    void append(const Joint& j) {
+        append(j.name, j.axis, j.lower, j.upper, j.velocity, j.effort, j.damping, j.friction, j.mimic,
+               j.mimic_multiplier, j.mimic_offset);
     }
-    void put(const AttachedShape& a) {
+    void append(const AttachedShape& a) {
         const std::uint64_t level = a.level ? 1 + static_cast<std::uint64_t>(*a.level) : 0;
-        put(a.shape->digest(), a.pose, a.color, a.has_color, a.visual, a.collision, a.friction.has_value(),
-            a.friction.value_or(0.0), level + (a.stamp ? 256 : 0));
-        if (a.stamp) put(*a.stamp);
+        append(a.shape->digest(), a.pose, a.color, a.has_color, a.visual, a.collision, a.friction.has_value(),
+               a.friction.value_or(0.0), level + (a.stamp ? 256 : 0));
+        if (a.stamp) append(*a.stamp);
     }
-    void put(const GroupSpecification& group) {
-        put(group.name, group.frames, group.groups);
+    void append(const GroupSpecification& group) {
+        append(group.name, group.frames, group.groups);
         if (group.parents.empty() && group.attributes.empty()) return;  // the bytes of scenes without these stay
-        put(~std::uint64_t{0}, group.parents, group.attributes);        // the first is no length of a name
+        append(~std::uint64_t{0}, group.parents, group.attributes);     // the first is no length of a name
     }
 };
 
@@ -76,19 +76,19 @@ private:
 };
 
 void write(Writer& out, const EdgeNoise& noise, SourceNumbers& number) {
-    out.put(noise.covariance.matrix(), static_cast<std::uint64_t>(noise.terms.size()));
+    out.append(noise.covariance.matrix(), static_cast<std::uint64_t>(noise.terms.size()));
     for (const NoiseTerm& term : noise.terms)
-        out.put(number(term.source), static_cast<std::uint64_t>(term.source->dimension));
-    for (const Vector6& column : noise.maps) out.put(column);
+        out.append(number(term.source), static_cast<std::uint64_t>(term.source->dimension));
+    for (const Vector6& column : noise.maps) out.append(column);
 }
 
 void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, SourceNumbers& number) {
     const BodyRecord& body = scene.body(frame.body);
-    out.put(frame.name->text, frame.parent != no_frame, parent_name(scene, frame), body.name->text, frame.pose,
-            static_cast<std::uint64_t>(joint_code(frame.joint_type, frame.is_stated)));
-    if (frame.joint) out.put(*frame.joint);
+    out.append(frame.name->text, frame.parent != no_frame, parent_name(scene, frame), body.name->text, frame.pose,
+               static_cast<std::uint64_t>(joint_code(frame.joint_type, frame.is_stated)));
+    if (frame.joint) out.append(*frame.joint);
     const FrameDetails none, &details = frame.details ? *frame.details : none;
-    out.put(details.classes, details.attributes, details.shapes);
+    out.append(details.classes, details.attributes, details.shapes);
     const bool carries_inertia = body.inertia_frame == frame.id;
     const EdgeNoise* twist_noise = frame.twist_noise();
     char flags = 0, bit = 1;
@@ -98,10 +98,10 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
         bit = static_cast<char>(2 * bit);
     }
     out.bytes.push_back(flags);
-    if (carries_inertia) out.put(body.inertia);
-    if (details.twist) out.put(details.twist->reference, details.twist->vector);
+    if (carries_inertia) out.append(body.inertia);
+    if (details.twist) out.append(details.twist->reference, details.twist->vector);
     if (twist_noise) write(out, *twist_noise, number);
-    if (details.stamps) out.put(*details.stamps);
+    if (details.stamps) out.append(*details.stamps);
     if (frame.noise) write(out, *frame.noise, number);
 }
 
@@ -140,7 +140,7 @@ bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGrap
 
 std::string SceneGraph::content_bytes() const {
     Writer out;
-    out.put(static_cast<std::uint64_t>(frames_.size()));
+    out.append(static_cast<std::uint64_t>(frames_.size()));
     SourceNumbers number;
     frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
     std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
@@ -148,11 +148,11 @@ std::string SceneGraph::content_bytes() const {
         if (pair.b < pair.a) std::swap(pair.a, pair.b);
         pairs[{pair.a, pair.b}] = pair.reason;
     }
-    out.put(static_cast<std::uint64_t>(pairs.size()));
-    for (const auto& [names, reason] : pairs) out.put(names, reason);
-    out.put(static_cast<std::uint64_t>(groups_.size()));
-    for (const std::string& name : group_names()) out.put(group(name));
-    for (const std::string& name : bodies_without_frames()) out.put(name);
+    out.append(static_cast<std::uint64_t>(pairs.size()));
+    for (const auto& [names, reason] : pairs) out.append(names, reason);
+    out.append(static_cast<std::uint64_t>(groups_.size()));
+    for (const std::string& name : group_names()) out.append(group(name));
+    for (const std::string& name : bodies_without_frames()) out.append(name);
     return std::move(out.bytes);
 }
 
@@ -178,7 +178,7 @@ bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>
             if (before.size() && (frame->noise || frame->twist_noise())) return false;
             const std::size_t rank = scene->frames_.rank(id);
             Writer out;
-            out.put(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
+            out.append(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
             write(out, *scene, *frame, number);
             change(sum, 'f', out.bytes, scene == this);
         }
@@ -217,7 +217,7 @@ bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
     if (!add_frame_changes(before, sum)) return false;
     const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
         Writer out;
-        (out.put(parts), ...);
+        (out.append(parts), ...);
         change(sum, kind, out.bytes, &scene == this);
     };
     const auto add_pair = [&](const SceneGraph& scene, FrameId a, FrameId b, const Name* reason) {

@@ -211,7 +211,7 @@ void SceneEdit::change_edge(const std::string& name, const FrameSpecification& b
     if (moves) {  // twists that go with it are in the differences of their frames
         const FrameId id = record(name).id;
         move(record(id), record(after.parent), after.pose, true);
-        put_noise(id, {});
+        store_noise(id, {});
     }
     if (!moves && before.pose != after.pose) set_pose(name, after.pose);
     if (moves || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);

@@ -161,11 +161,11 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
 }
 
 // edge_of: parent_from_frame of a record, its joint's motion included.
-template <class EdgeOf> static Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
+template <class EdgeOf> static Pose path_pose(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
-    const auto descend = [&](const Ascent& way, std::size_t steps) {
+    const auto descend = [&](const Ascent& path, std::size_t steps) {
         Pose result;
-        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*way[i - 1]));
+        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*path[i - 1]));
         return result;
     };
     const Pose down = descend(to, to_steps);
@@ -174,13 +174,13 @@ template <class EdgeOf> static Pose along(const Ascent& to, const Ascent& from, 
 
 Pose SceneGraph::pose(const FrameRecord& target, const FrameRecord& reference, const double* q) const {
     const Ascent to(*this, target), from(*this, reference);
-    return along(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
+    return path_pose(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
 }
 
 Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q,
                       const Moment& moment) const {
     const Ascent to(*this, record(target)), from(*this, record(reference));
-    return along(to, from, [&](const FrameRecord& edge) {
+    return path_pose(to, from, [&](const FrameRecord& edge) {
         const Pose pose =
             edge.details && edge.details->stamps ? edge.details->stamps->at(moment, edge.name->text) : edge.pose;
         return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q)) : pose;
@@ -312,6 +312,43 @@ bool FrameSpecification::same_content(const FrameSpecification& o) const {
            joint.is_stated == o.joint.is_stated && (!is_actuated(joint.type) || joint == o.joint) && body == o.body &&
            classes == o.classes && shapes == o.shapes && inertia == o.inertia && attributes == o.attributes &&
            twist == o.twist && same_stamps(stamps, o.stamps) && same_noise(noise, o.noise);
+}
+
+// --- bodies and twists
+// -------------------------------------------------------------------------------------------------
+
+BodyId SceneGraph::body_id(std::string_view name) const {
+    const BodyId* found = find_body(name);
+    if (!found) throw unknown_name("body", name, body_names());
+    return *found;
+}
+
+std::vector<FrameId> SceneGraph::frames_of_body(std::string_view name) const {
+    const BodyId id = body_id(name);
+    std::vector<FrameId> found = body(id).tops;
+    for (std::size_t at = 0; at < found.size(); ++at)
+        for (const FrameId child : children(found[at]))
+            if (record(child).body == id) found.push_back(child);
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+std::vector<std::string> SceneGraph::bodies_without_frames() const {
+    std::vector<std::string> names;
+    if (bodies_.empty()) return names;
+    body_names_.for_each([&](const Ref<const Name>& name, BodyId id) {
+        if (body(id).tops.empty()) names.push_back(name->text);
+    });
+    return names;
+}
+
+std::optional<TwistEdge> SceneGraph::twist(std::string_view frame) const {
+    const FrameRecord& on = record(frame);
+    return on.details ? on.details->twist : std::nullopt;
+}
+
+void SceneGraph::require_no_twist_on_path(std::string_view target, std::string_view reference, bool unstamped) const {
+    rules::check_no_twist_on_path(GraphView(*this), &record(target), &record(reference), unstamped);
 }
 
 }  // namespace tmkit

@@ -14,7 +14,7 @@ namespace {
 
 struct RelatedFrames : GraphView {
     using GraphView::GraphView;
-    Path way(Frame target, Frame reference) const { return Path(scene(), *reference, *target, q()); }
+    Path path(Frame target, Frame reference) const { return Path(scene(), *reference, *target, q()); }
     JointRule rule(Frame frame) const { return scene().joint_rule(*frame); }
     Pose edge(Frame frame, const JointRule& rule) const {
         if (!q()) scene().joint_value(*frame, q());  // throws with the reason
@@ -43,30 +43,30 @@ void list_crossed_edges(const auto& view, auto& edges, auto root) {
 }
 
 // Adds what is known of how edges of poses above a body move: fixed ones not at all, the others as `qd` says if given.
-void add_pose_steps(const auto& view, auto& ways, auto root, auto body, bool with_qd) {
+void add_pose_steps(const auto& view, auto& paths, auto root, auto body, bool with_qd) {
     rules::climb(view, rules::top_in_tree(view, body, root), [&](auto frame) {
         const auto parent = view.parent(frame);
         if (parent != view.none && view.body(parent) != view.body(frame) && view.is_stated(frame) &&
-            (with_qd || view.joint_type(frame) == JointType::fixed) && enters(ways.edges, frame))
-            ways.steps.push_back({frame, view.body(frame), view.body(parent), false});
+            (with_qd || view.joint_type(frame) == JointType::fixed) && enters(paths.edges, frame))
+            paths.steps.push_back({frame, view.body(frame), view.body(parent), false});
         return true;
     });
 }
 
 // Whether steps lead there by twist edges alone, or else with the edges of poses.
-bool find_way(const auto& view, auto& ways, auto root, auto from, auto to, bool with_qd) {
-    ways.steps.clear();
-    ways.edges.clear();
+bool find_path(const auto& view, auto& paths, auto root, auto from, auto to, bool with_qd) {
+    paths.steps.clear();
+    paths.edges.clear();
     view.each_twist([&](auto frame, auto reference) {
-        if (rules::root_of(view, frame) == root) ways.steps.push_back({frame, view.body(frame), reference, true});
+        if (rules::root_of(view, frame) == root) paths.steps.push_back({frame, view.body(frame), reference, true});
     });
-    if (rules::reaches(ways, from, to)) return true;
-    list_crossed_edges(view, ways.edges, root);
-    for (const auto body : {from, to}) add_pose_steps(view, ways, root, body, with_qd);
-    for (std::size_t i = 0; i < ways.steps.size() && ways.steps[i].by_twist; ++i)
-        for (const auto body : {ways.steps[i].body, ways.steps[i].reference})
-            add_pose_steps(view, ways, root, body, with_qd);
-    return rules::reaches(ways, from, to);
+    if (rules::reaches(paths, from, to)) return true;
+    list_crossed_edges(view, paths.edges, root);
+    for (const auto body : {from, to}) add_pose_steps(view, paths, root, body, with_qd);
+    for (std::size_t i = 0; i < paths.steps.size() && paths.steps[i].by_twist; ++i)
+        for (const auto body : {paths.steps[i].body, paths.steps[i].reference})
+            add_pose_steps(view, paths, root, body, with_qd);
+    return rules::reaches(paths, from, to);
 }
 
 // See scene_relations.hpp; `edges` is scratch.
@@ -135,10 +135,10 @@ struct Motion {
 
 // Goes up one side of a way: what the twist edges along its edges say, else what `qd` says of these; nullopt where an
 // edge says nothing.
-std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, const double* qd, bool with_twists) {
+std::optional<Motion> motion_along(const auto& view, const auto& path, bool up, const double* qd, bool with_twists) {
     Motion motion;
-    for (std::size_t i = way.count(up); i-- > 0;) {
-        const auto frame = below(way.edge(up, i));
+    for (std::size_t i = path.count(up); i-- > 0;) {
+        const auto frame = below(path.edge(up, i));
         const JointType type = view.joint_type(frame);
         const bool by_twist = with_twists && is_along_edge(view, frame, view.twist_reference(frame));
         if (!by_twist && (!view.is_stated(frame) || (!qd && type != JointType::fixed))) return std::nullopt;
@@ -154,18 +154,18 @@ std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, c
 // As `related_twist`, exactly, in one way up from either side; nullopt where a twist edge leads over an edge of poses
 // on the way in another manner than along it, or an edge says nothing.
 template <class View>
-std::optional<Vector6> twist_along(const View& view, typename View::Frame point, typename View::Body body,
-                                   typename View::Body reference, typename View::Frame axes, const double* qd) {
+std::optional<Vector6> path_twist(const View& view, typename View::Frame point, typename View::Body body,
+                                  typename View::Body reference, typename View::Frame axes, const double* qd) {
     const auto named = point == view.none ? axes : point;
     const auto root = rules::root_of(view, named);
     const auto end = [&](auto on) { return view.body(named) == on ? named : rules::top_in_tree(view, on, root); };
     const auto moving = end(body), still = end(reference);
     if (moving == view.none || still == view.none) return std::nullopt;
-    const auto way = view.way(moving, still);
-    const auto top = way.count(false) == 0 ? moving : view.parent(below(way.edge(false, 0)));
+    const auto path = view.path(moving, still);
+    const auto top = path.count(false) == 0 ? moving : view.parent(below(path.edge(false, 0)));
     const bool with_twists = view.twist_count() > 0;
-    const std::optional<Motion> a = motion_along(view, way, false, qd, with_twists),
-                                b = motion_along(view, way, true, qd, with_twists);
+    const std::optional<Motion> a = motion_along(view, path, false, qd, with_twists),
+                                b = motion_along(view, path, true, qd, with_twists);
     if (!a || !b || (with_twists && (a->by_poses || b->by_poses) && !all_along_edges(view, root))) return std::nullopt;
     Pose axes_from_point = pose_in(view, top, axes).inverse();  // the axes at the point's origin, from the top
     axes_from_point.translation =
@@ -185,26 +185,26 @@ Vector6 bracket(const Vector6& xi, const Vector6& twist) {
 // Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
 void add_pose_error(NoiseSum& error, const auto& view, auto axes, auto frame, auto&& effect) {
     NoiseSum noise;
-    sum_errors(view.way(frame, axes), noise);
+    sum_errors(view.path(frame, axes), noise);
     for (const NoiseTerm& term : noise.terms()) error.add(term.source, noise.map(term), effect);
 }
 
 template <class View>
 std::optional<Vector6> twist_between(const View& view, typename View::Frame point, typename View::Body body,
                                      typename View::Body reference, typename View::Frame axes, const double* qd,
-                                     BodyWays<typename View::Frame, typename View::Body>& ways, NoiseSum* error,
+                                     BodyPaths<typename View::Frame, typename View::Body>& paths, NoiseSum* error,
                                      bool unsure_poses) {
     if (body == reference) return Vector6{};
     if (!error) {
-        const auto along = twist_along(view, point, body, reference, axes, qd);
-        if (along || view.twist_count() == 0) return along;
+        const auto twist = path_twist(view, point, body, reference, axes, qd);
+        if (twist || view.twist_count() == 0) return twist;
     }
     const auto root = rules::root_of(view, point == view.none ? axes : point);
-    if (!find_way(view, ways, root, body, reference, qd != nullptr)) return std::nullopt;
+    if (!find_path(view, paths, root, body, reference, qd != nullptr)) return std::nullopt;
     const Pose place = pose_in(view, axes, point);
     Vector6 total{};
-    for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
-        const auto& step = ways.steps[at.step];
+    for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before]) {
+        const auto& step = paths.steps[at.step];
         const auto frame = step.frame;
         const Vector6 twist = twist_of(view, frame, step.by_twist, rule_of(view, frame), qd);
         const EdgeNoise* noise = error && step.by_twist ? view.twist_noise(frame) : nullptr;
@@ -234,8 +234,8 @@ bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view b
 
 Vector3 related_position(const SceneGraph& scene, std::string_view point, std::string_view reference,
                          std::string_view axes, const double* q) {
-    const Vector3 way = scene.pose(point, reference, q).translation;
-    return axes == reference ? way : scene.pose(reference, axes, q).rotate(way);
+    const Vector3 path = scene.pose(point, reference, q).translation;
+    return axes == reference ? path : scene.pose(reference, axes, q).rotate(path);
 }
 
 Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std::string_view reference,
@@ -248,8 +248,8 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
 
 std::optional<Vector6> related_twist(const SceneGraph& scene, const FrameRecord* point, BodyId body, BodyId reference,
                                      const FrameRecord& axes, const double* q, const double* qd, NoiseSum* error) {
-    BodyWays<const FrameRecord*, BodyId> ways;
-    return twist_between(RelatedFrames(scene, q), point, body, reference, &axes, qd, ways, error,
+    BodyPaths<const FrameRecord*, BodyId> paths;
+    return twist_between(RelatedFrames(scene, q), point, body, reference, &axes, qd, paths, error,
                          error && scene.has_noise());
 }
 
@@ -291,7 +291,7 @@ Vector6 SceneArrays::related_twist(std::string_view frame, std::optional<std::st
         if (const Slot edge = unstated_edge(view, body_ways_.edges, moving, still); edge != none)
             throw rules::unknown_motion(view, edge);
     if (!twist)
-        throw refusals::scene(
+        throw errors::scene(
             "nothing says how frame '{}' moves relative to '{}': no twist edges, fixed edges or, "
             "with qd, joints lead from one to the other; add a twist edge with set_twist, or give qd",
             frame, view.name(still))

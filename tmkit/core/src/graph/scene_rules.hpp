@@ -166,16 +166,15 @@ LeaderRange own_range(const auto& view, auto frame) {
 
 void require_values(const auto& view, auto leader, const LeaderRange& range) {
     if (range.mimics > most_mimics)
-        throw refusals::scene(
-            "joint '{}' is followed by a row of {} joints that mimic one another; expected at most {}",
-            view.joint_name(view.id(leader)), range.mimics, most_mimics);
+        throw errors::scene("joint '{}' is followed by a row of {} joints that mimic one another; expected at most {}",
+                            view.joint_name(view.id(leader)), range.mimics, most_mimics);
     if (!range.is_empty()) return;
     const std::string name = view.joint_name(view.id(leader)), low = view.joint_name(range.lowest);
     const std::string high = view.joint_name(range.highest);
     if (std::isinf(range.lower) || std::isinf(range.upper))
-        throw refusals::scene("no value of joint '{}' puts joint '{}', which follows it, within its limits", name,
-                              range.lower == Joint::unlimited ? low : high);
-    throw refusals::scene(
+        throw errors::scene("no value of joint '{}' puts joint '{}', which follows it, within its limits", name,
+                            range.lower == Joint::unlimited ? low : high);
+    throw errors::scene(
         "no value of joint '{}' keeps all limits of the joints that follow it: joint '{}' needs at least {}, joint "
         "'{}' at most {}",
         name, low, range.lower, high, range.upper);
@@ -215,16 +214,16 @@ void check_entry(const auto& view, std::string_view name, auto body, bool asked,
     if (parent == view.none) return;
     if (body == view.body(parent)) {
         if (type != JointType::fixed)
-            throw refusals::rule(
+            throw errors::rule(
                 "PE4", "frame '{}' and its parent '{}' are on one body '{}', so the edge between them must be fixed",
                 name, view.name(parent), view.body_name(body));
         return;
     }
     if (const auto top = top_in_tree(view, body, root_of(view, parent)); top != view.none)
-        throw refusals::rule("PE6",
-                             "body '{}' is already in this tree, with frame '{}'; put frame '{}' under a frame of "
-                             "that body, or on another body",
-                             view.body_name(body), view.name(top), name);
+        throw errors::rule("PE6",
+                           "body '{}' is already in this tree, with frame '{}'; put frame '{}' under a frame of "
+                           "that body, or on another body",
+                           view.body_name(body), view.name(top), name);
 }
 
 // A body is to go.
@@ -235,18 +234,18 @@ void check_bare(const auto& view, auto body) {
         return false;
     });
     if (first != view.none)
-        throw refusals::scene("body '{}' has frame '{}'; remove its frames, and it is gone with the last one",
-                              view.body_name(body), view.name(first));
+        throw errors::scene("body '{}' has frame '{}'; remove its frames, and it is gone with the last one",
+                            view.body_name(body), view.name(first));
     view.each_twist([&](auto frame, auto reference) {
-        if (reference == body) throw refusals::is_reference(view.body_name(body), view.name(frame));
+        if (reference == body) throw errors::is_reference(view.body_name(body), view.name(frame));
     });
 }
 
 // An edge that may have stamped poses lies between two bodies.
 void check_edge_for_stamps(const auto& view, auto frame) {
     const auto parent = view.parent(frame);
-    if (parent == view.none) throw refusals::root_without(view.name(frame), "pose");
-    if (view.body(parent) == view.body(frame)) throw refusals::moves_on_body(view.name(frame), view.name(parent));
+    if (parent == view.none) throw errors::root_without(view.name(frame), "pose");
+    if (view.body(parent) == view.body(frame)) throw errors::moves_on_body(view.name(frame), view.name(parent));
 }
 
 // --- twists ----------------------------------------------------------------------------------------------------------
@@ -257,17 +256,17 @@ Error refusal(const auto& view, const TwistRules::Broken& broken) {
     const auto frame = view.name(view.frame_with(link.frame));
     const auto body_named = [&](TwistRules::Number body) { return view.body_name(static_cast<Body>(body)); };
     if (broken.rule == TwistRules::Rule::TE6)
-        return refusals::joined_twice(frame, body_named(link.body), body_named(link.reference));
+        return errors::joined_twice(frame, body_named(link.body), body_named(link.reference));
     if (broken.rule == TwistRules::Rule::TE4)
-        return refusals::rule("TE4",
-                              "a twist of frame '{}' relative to body '{}' would be the second: frame '{}', joined "
-                              "to it by poses, has a path of twists from that body already",
-                              frame, body_named(broken.above), view.name(view.frame_with(broken.other)))
+        return errors::rule("TE4",
+                            "a twist of frame '{}' relative to body '{}' would be the second: frame '{}', joined "
+                            "to it by poses, has a path of twists from that body already",
+                            frame, body_named(broken.above), view.name(view.frame_with(broken.other)))
             .with({{"rule", "TE4"}, {"frame", frame}});
-    return refusals::rule("TE5",
-                          "a twist of frame '{}' relative to body '{}' would close a cycle: a path of twists "
-                          "leads from its body '{}' to '{}' already",
-                          frame, body_named(link.reference), body_named(link.body), body_named(link.reference));
+    return errors::rule("TE5",
+                        "a twist of frame '{}' relative to body '{}' would close a cycle: a path of twists "
+                        "leads from its body '{}' to '{}' already",
+                        frame, body_named(link.reference), body_named(link.body), body_named(link.reference));
 }
 
 TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference) {
@@ -286,18 +285,18 @@ inline bool may_wait(const Error& refusal) {
 bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference, const Vector6& vector) {
     const auto is_finite = [](double number) { return std::isfinite(number); };
     if (!std::all_of(vector.begin(), vector.end(), is_finite))
-        throw refusals::scene("the twist of frame '{}' has a number that is not finite", view.name(frame));
+        throw errors::scene("the twist of frame '{}' has a number that is not finite", view.name(frame));
     if (reference == view.body(frame))
-        throw refusals::rule("TE1",
-                             "frame '{}' is on body '{}', relative to which it does not move: a twist joins a body "
-                             "and a frame of another",
-                             view.name(frame), view.body_name(reference));
+        throw errors::rule("TE1",
+                           "frame '{}' is on body '{}', relative to which it does not move: a twist joins a body "
+                           "and a frame of another",
+                           view.name(frame), view.body_name(reference));
     if (const auto present = view.twist_reference(frame); present != view.no_body) {
         if (present == reference) return false;
-        throw refusals::rule("TE3",
-                             "frame '{}' has a twist relative to body '{}' already, so it can have none relative "
-                             "to '{}'; remove that first",
-                             view.name(frame), view.body_name(present), view.body_name(reference));
+        throw errors::rule("TE3",
+                           "frame '{}' has a twist relative to body '{}' already, so it can have none relative "
+                           "to '{}'; remove that first",
+                           view.name(frame), view.body_name(present), view.body_name(reference));
     }
     if (view.twist_count() == 0) return true;
     set.clear();
@@ -321,12 +320,12 @@ void each_between(const auto& view, auto a, auto b, auto&& visit) {
 }
 
 // Whether steps lead from one body to another; then `reached` ends with that.
-bool reaches(auto& ways, auto from, auto to) {
-    auto& reached = ways.reached;
+bool reaches(auto& paths, auto from, auto to) {
+    auto& reached = paths.reached;
     reached.assign(1, {from, 0, 0, 0.0});
     for (std::size_t next = 0; next < reached.size(); ++next)
-        for (std::size_t k = 0; k < ways.steps.size(); ++k) {
-            const auto& step = ways.steps[k];
+        for (std::size_t k = 0; k < paths.steps.size(); ++k) {
+            const auto& step = paths.steps[k];
             const bool up = step.body == reached[next].body, down = step.reference == reached[next].body;
             const auto other = up ? step.reference : step.body;
             const auto is_it = [&](const auto& known) { return known.body == other; };
@@ -345,27 +344,27 @@ inline bool is_same(const Vector6& a, const Vector6& b) {
 
 // Whether other twist edges of its tree, but those that `goes` tells, say how a frame moves relative to a body: then
 // they must say the same, to rounding. False also where a joint is between, since no values of joints are known.
-bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const Vector6& vector, auto&& goes) {
-    ways.steps.clear();
+bool is_said_too(const auto& view, auto& paths, auto frame, auto reference, const Vector6& vector, auto&& goes) {
+    paths.steps.clear();
     view.each_twist([&](auto other, auto from) {
         if ((other != frame || from != reference) && !goes(other) && root_of(view, other) == root_of(view, frame))
-            ways.steps.push_back({other, view.body(other), from, true});
+            paths.steps.push_back({other, view.body(other), from, true});
     });
-    if (!reaches(ways, view.body(frame), reference)) return false;
+    if (!reaches(paths, view.body(frame), reference)) return false;
     Vector6 sum{};
     std::string loop;
     bool is_fixed = true;
-    for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
-        const auto other = ways.steps[at.step].frame;
+    for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before]) {
+        const auto other = paths.steps[at.step].frame;
         each_between(view, other, frame, [&](auto edge) { is_fixed &= !is_actuated(view.joint_type(edge)); });
         if (!is_fixed) return false;
         const Vector6 part = carried_up(view.twist_vector(other), view.relative(other, frame));
         for (std::size_t k = 0; k < 6; ++k) sum[k] += at.sign * part[k];
     }
     if (is_same(sum, vector)) return true;
-    for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before])
-        loop += (loop.empty() ? "'" : ", '") + std::string(view.name(ways.steps[at.step].frame)) + "'";
-    throw refusals::twists_contradict(view.name(frame), view.body_name(reference), vector, loop, sum);
+    for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before])
+        loop += (loop.empty() ? "'" : ", '") + std::string(view.name(paths.steps[at.step].frame)) + "'";
+    throw errors::twists_contradict(view.name(frame), view.body_name(reference), vector, loop, sum);
 }
 
 // A scene as it will be when a frame hangs, with all below it, under a frame of another tree.
@@ -392,7 +391,7 @@ private:
 // A frame is to hang, with all below it, under a frame of another tree. Twist edges that others then say as well go:
 // `drop` is told of them, and `goes` tells them and what goes besides. `set` and `ways` are scratch.
 template <class View>
-void join_twists(const View& before, TwistRules& set, auto& ways, typename View::Frame moving,
+void join_twists(const View& before, TwistRules& set, auto& paths, typename View::Frame moving,
                  typename View::Frame parent, const Pose& pose, JointType type, auto&& goes, auto&& drop) {
     if (before.twist_count() < 2 || root_of(before, moving) == root_of(before, parent)) return;
     const JoinedView<View> view(before, moving, parent, pose, type);
@@ -406,7 +405,7 @@ void join_twists(const View& before, TwistRules& set, auto& ways, typename View:
         if (!broken) return;
         const auto frame = view.frame_with(broken->link.frame);
         if (broken->rule != TwistRules::Rule::TE6 ||
-            !is_said_too(view, ways, frame, view.twist_reference(frame), view.twist_vector(frame), goes))
+            !is_said_too(view, paths, frame, view.twist_reference(frame), view.twist_vector(frame), goes))
             throw refusal(view, *broken);
         drop(frame);
     }
@@ -415,9 +414,8 @@ void join_twists(const View& before, TwistRules& set, auto& ways, typename View:
 // A frame is to have other classes; a twist that waits is one that TE4 or TE5 may forbid.
 void check_classes(const auto& view, auto frame, const std::vector<std::string>& classes) {
     if (view.twist_reference(frame) != view.no_body && view.waits(frame) && !is_observation(classes))
-        throw refusals::scene(
-            "frame '{}' has a twist that waits as an observation; remove that first with remove_twist",
-            view.name(frame));
+        throw errors::scene("frame '{}' has a twist that waits as an observation; remove that first with remove_twist",
+                            view.name(frame));
 }
 
 // Frames are to go, but not the last of a body that the twist of another refers to.
@@ -426,7 +424,7 @@ void check_twists_stay(const auto& view, auto&& goes) {
     view.each_twist([&](auto frame, auto reference) {
         if (goes(frame) || view.find_top(reference, stays) != view.none || view.find_top(reference, goes) == view.none)
             return;
-        throw refusals::is_reference(view.body_name(reference), view.name(frame));
+        throw errors::is_reference(view.body_name(reference), view.name(frame));
     });
 }
 
@@ -469,11 +467,11 @@ void each_told_way(const auto& view, auto root, auto&& visit) {
 
 // An edge of poses whose motion nothing states.
 Error unknown_motion(const auto& view, auto edge) {
-    return refusals::unknown_motion(view.name(edge), view.name(view.parent(edge)));
+    return errors::unknown_motion(view.name(edge), view.name(view.parent(edge)));
 }
 
-// See SceneGraph::require_no_twist_on_way.
-void check_no_twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
+// See SceneGraph::require_no_twist_on_path.
+void check_no_twist_on_path(const auto& view, auto target, auto reference, bool unstamped) {
     auto found = view.none;
     if (view.twist_count() == 0) return;
     each_told_way(view, root_of(view, target), [&](auto frame, auto from, auto to) {
@@ -486,8 +484,8 @@ void check_no_twist_on_way(const auto& view, auto target, auto reference, bool u
         });
     });
     if (found != view.none)
-        throw refusals::twist_left_out(view.name(target), view.name(reference), view.name(found),
-                                       view.body_name(view.twist_reference(found)), unstamped);
+        throw errors::twist_left_out(view.name(target), view.name(reference), view.name(found),
+                                     view.body_name(view.twist_reference(found)), unstamped);
 }
 
 // Every edge of poses between two frames must have stamped poses, or a stated motion.
@@ -503,7 +501,7 @@ void check_stamped_or_stated(const auto& view, auto target, auto reference) {
 auto root_beside(const auto& view, auto moving, auto parent) {
     auto root = parent;
     climb(view, parent, [&](auto at) {
-        if (at == moving) throw refusals::cycle(view.name(moving), view.name(parent));
+        if (at == moving) throw errors::cycle(view.name(moving), view.name(parent));
         root = at;
         return true;
     });
@@ -518,7 +516,7 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
         const auto body = view.body(at);
         if (joins && body == view.body(moving)) return;  // joined by the new edge itself
         if (const auto top = top_in_tree(view, body, root); top != view.none)
-            throw refusals::rule(
+            throw errors::rule(
                 "PE6",
                 "moving frame '{}' under '{}' would give body '{}' two paths: that tree already has its frame '{}'",
                 view.name(moving), view.name(parent), view.body_name(body), view.name(top));
@@ -530,13 +528,13 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
 bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose) {
     if (view.body(view.parent(moving)) != view.body(moving)) return false;
     if (view.body(parent) != view.body(moving))
-        throw refusals::rule(
+        throw errors::rule(
             "PE4", "frame '{}' is fixed on body '{}' and cannot leave it; reparent the topmost frame of the body",
             view.name(moving), view.body_name(view.body(moving)));
     if (view.is_uncertain(moving)) return true;
     const auto [metres, radians] = view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
-    if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
-        throw refusals::moves_on_body(view.name(moving), view.name(parent));
+    if (metres > errors::same_pose_tolerance || radians > errors::same_pose_tolerance)
+        throw errors::moves_on_body(view.name(moving), view.name(parent));
     return true;
 }
 
@@ -545,9 +543,9 @@ bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose)
 bool joins_parts(const auto& view, auto moving, auto parent, JointType type) {
     if (view.body(parent) != view.body(moving)) return false;
     if (type != JointType::fixed)
-        throw refusals::rule("PE4",
-                             "frame '{}' and its new parent are on one body, so the edge between them must be fixed",
-                             view.name(moving));
+        throw errors::rule("PE4",
+                           "frame '{}' and its new parent are on one body, so the edge between them must be fixed",
+                           view.name(moving));
     return true;
 }
 
@@ -557,7 +555,7 @@ struct Move {
 
 Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) {
     const auto before = view.parent(moving);
-    if (before == view.none) throw refusals::root_without(view.name(moving), "parent to change");
+    if (before == view.none) throw errors::root_without(view.name(moving), "parent to change");
     if (before == parent && view.pose(moving) == pose) return {.nothing = true};
     const auto root = root_beside(view, moving, parent);
     require_in_range(pose, "the pose of a frame");
@@ -570,8 +568,8 @@ Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) 
 // A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one body.
 bool check_attachment(const auto& view, auto root, auto parent, JointType type) {
     if (const auto above = view.parent(root); above != view.none)
-        throw refusals::rule("PE3", "frame '{}' already has parent '{}' and can have only one; change it with reparent",
-                             view.name(root), view.name(above));
+        throw errors::rule("PE3", "frame '{}' already has parent '{}' and can have only one; change it with reparent",
+                           view.name(root), view.name(above));
     check_bodies_on_move(view, root, parent, root_beside(view, root, parent));
     return joins_parts(view, root, parent, type);
 }

@@ -192,22 +192,22 @@ Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
 
 // --- edits of scenes -------------------------------------------------------------------------------------------------
 
-void SceneEdit::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
-    if (!parent) throw refusals::root_without(specification.name, "pose");
+void EdgeEdits::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
+    if (!parent) throw errors::root_without(specification.name, "pose");
     if (body(parent->body).name->text == (specification.body.empty() ? specification.name : specification.body))
-        throw refusals::moves_on_body(specification.name, parent->name->text);
+        throw errors::moves_on_body(specification.name, parent->name->text);
     specification.stamps->check(specification.name);
 }
 
 // A history belongs to an edge: under another parent its poses mean nothing.
-void SceneEdit::end_stamps(FrameRecord& changed) {
+void EdgeEdits::end_stamps(FrameRecord& changed) {
     if (!changed.details || !changed.details->stamps) return;
     FrameDetails details = *changed.details;
     details.stamps = nullptr;
     changed.details = details.empty() ? nullptr : Ref<const FrameDetails>(new FrameDetails(std::move(details)));
 }
 
-void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
+void EdgeEdits::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
                                  std::optional<double> window) {
     const FrameRecord& on = record(frame);
     rules::check_edge_for_stamps(GraphView(scene_), &on);
@@ -225,7 +225,7 @@ void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entr
     note_change(id, false);
 }
 
-void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {
+void EdgeEdits::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {
     const FrameRecord& on = record(frame);
     if (stamps) {
         rules::check_edge_for_stamps(GraphView(scene_), &on);
@@ -263,7 +263,7 @@ Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view 
     require_later(first, second, target);
     const Pose before = pose(target, reference, q, {first, policy}),
                after = pose(target, reference, q, {second, policy});
-    require_no_twist_on_way(target, reference, true);
+    require_no_twist_on_path(target, reference, true);
     rules::check_stamped_or_stated(GraphView(*this), &record(target), &record(reference));
     return twist_between(before, after, second - first);
 }

@@ -52,7 +52,7 @@ Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, st
     const auto twist = related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
     if (twist) return *twist;
     require_stated_motion(scene_, moving, still);
-    scene_.require_no_twist_on_way(frame, reference);
+    scene_.require_no_twist_on_path(frame, reference);
     throw Error(ErrorKind::scene, "nothing states how frame '{}' moves relative to '{}'", frame, reference);
 }
 

@@ -100,19 +100,19 @@ public:
     }
     FramePair last_blocking() const { return last_blocking_; }
 
-    // Looks at `together` places at once; find_ahead() then says what is in the way at each, by its number.
+    // Looks at `together` places at once; find_in_batch() then says what is in the way at each, by its number.
     static constexpr std::size_t together = CollisionView::together;
-    void look_ahead(const std::array<const double*, together>& places) {
+    void check_batch(const std::array<const double*, together>& places) {
         std::array<const double*, together> rows{};
         for (std::size_t i = 0; i < together; ++i) {
             fill(places[i], ahead_[i]);
             rows[i] = ahead_[i].data();
         }
-        view_.look_ahead(rows.data(), static_cast<int>(together), scratch_);
+        view_.check_batch(rows.data(), static_cast<int>(together), scratch_);
     }
-    FramePair find_ahead(std::size_t number) {
+    FramePair find_in_batch(std::size_t number) {
         ++checks_;
-        return view_.find_ahead(ahead_[number].data(), static_cast<int>(number), scratch_);
+        return view_.find_in_batch(ahead_[number].data(), static_cast<int>(number), scratch_);
     }
 
     const ConstraintSet& constraints() const { return constraints_; }

@@ -89,11 +89,11 @@ public:
             if (!has_steps(*grows)) {
                 // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
                 if (grows->count() > joins->count()) std::swap(grows, joins);
-                look_ahead(*grows);
+                check_batch(*grows);
             }
             const Step& next = steps_[next_++];
             const bool is_free = checker_.constraints().empty();
-            if (next.from < 0 || (is_free && checker_.blocks(checker_.find_ahead(next_ - 1)))) continue;
+            if (next.from < 0 || (is_free && checker_.blocks(checker_.find_in_batch(next_ - 1)))) continue;
             const std::int32_t node = extend(*grows, next.from, next.target.data(), is_free);
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
@@ -160,7 +160,7 @@ private:
     }
 
     // Chooses steps, whose ends are looked at together.
-    void look_ahead(const Tree& tree) {
+    void check_batch(const Tree& tree) {
         const bool is_free = checker_.constraints().empty();
         std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_), steps_.end());
         const std::size_t kept = steps_.size() - next_;
@@ -189,7 +189,7 @@ private:
             steps_[i].end = step_;
             ends[i] = steps_[i].end.data();
         }
-        checker_.look_ahead(ends);
+        checker_.check_batch(ends);
     }
 
     // Sets the end of a step, and whether it reaches x; returns their distance.

@@ -75,19 +75,19 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
                        std::vector<double>& derivative) {
     Vector3 first, second;
     axes_across(measured, first, second);
-    const double along = dot(measured, direction), a = dot(first, direction), b = dot(second, direction);
-    const double across = length_of(a, b), angle = arctangent(across, along);
-    const double scale = across < 1e-9 ? (along > 0.0 ? 1.0 : 0.0) : angle / across;
+    const double parallel = dot(measured, direction), a = dot(first, direction), b = dot(second, direction);
+    const double perpendicular = length_of(a, b), angle = arctangent(perpendicular, parallel);
+    const double scale = perpendicular < 1e-9 ? (parallel > 0.0 ? 1.0 : 0.0) : angle / perpendicular;
     residual = {scale * a, scale * b};
     for (std::size_t k = 0; k < 6; ++k) {
         const Vector3 turn = (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
-        const double da = dot(first, turn), db = dot(second, turn), dalong = dot(measured, turn);
-        // e = angle * (a, b) / across
+        const double da = dot(first, turn), db = dot(second, turn), dparallel = dot(measured, turn);
+        // e = angle * (a, b) / perpendicular
         double ea = da, eb = db;
-        if (across >= 1e-9) {
-            const double dacross = (a * da + b * db) / across;
-            const double dangle = along * dacross - across * dalong;
-            const double dscale = (dangle - scale * dacross) / across;
+        if (perpendicular >= 1e-9) {
+            const double dperpendicular = (a * da + b * db) / perpendicular;
+            const double dangle = parallel * dperpendicular - perpendicular * dparallel;
+            const double dscale = (dangle - scale * dperpendicular) / perpendicular;
             ea = scale * da + dscale * a;
             eb = scale * db + dscale * b;
         }

@@ -36,18 +36,18 @@ private:
     std::size_t down_ = 0, up_ = 0;
 };
 
-template <class Way, class Visit> void for_each_edge(const Way& way, Visit&& visit) {
+template <class EdgePath, class Visit> void for_each_edge(const EdgePath& path, Visit&& visit) {
     for (const bool up : {false, true})
-        for (std::size_t i = 0; i < way.count(up); ++i) visit(way.edge(up, i), up);
+        for (std::size_t i = 0; i < path.count(up); ++i) visit(path.edge(up, i), up);
 }
 
 // The sources that more than one edge of a way uses. No heap allocation up to 32 sources.
 class SharedSources {
 public:
-    template <class Way> explicit SharedSources(const Way& way) {
+    template <class EdgePath> explicit SharedSources(const EdgePath& path) {
         sources_.reserve(32);
-        for_each_edge(way, [&](const auto& edge, bool) {
-            if (const EdgeNoise* noise = way.noise_of(edge))
+        for_each_edge(path, [&](const auto& edge, bool) {
+            if (const EdgeNoise* noise = path.noise_of(edge))
                 for (const NoiseTerm& term : noise->terms) sources_.push_back(term.source.get());
         });
         std::sort(sources_.begin(), sources_.end());
@@ -102,12 +102,12 @@ private:
 
 // Visits each error of a way with its sign and the target's pose in the edge's child. Twice down each side, and nothing
 // kept.
-template <class Way, class Visit> void for_each_error(const Way& way, Visit&& visit) {
+template <class EdgePath, class Visit> void for_each_error(const EdgePath& path, Visit&& visit) {
     Pose target, here[2];
-    for (std::size_t i = 0; i < way.count(false); ++i) target = target * way.pose_of(way.edge(false, i));
-    for_each_edge(way, [&](const auto& edge, bool up) {
-        here[up] = here[up] * way.pose_of(edge);
-        if (const EdgeNoise* noise = way.noise_of(edge)) visit(*noise, up ? -1.0 : 1.0, here[up].inverse() * target);
+    for (std::size_t i = 0; i < path.count(false); ++i) target = target * path.pose_of(path.edge(false, i));
+    for_each_edge(path, [&](const auto& edge, bool up) {
+        here[up] = here[up] * path.pose_of(edge);
+        if (const EdgeNoise* noise = path.noise_of(edge)) visit(*noise, up ? -1.0 : 1.0, here[up].inverse() * target);
     });
 }
 
@@ -121,26 +121,26 @@ inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const 
 }
 
 // The error of reference_from_target, source by source, in the target's tangent; into a sum that is empty.
-template <class Way> void sum_errors(const Way& way, NoiseSum& sum) {
-    for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+template <class EdgePath> void sum_errors(const EdgePath& path, NoiseSum& sum) {
+    for_each_error(path, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
         add_error(sum, noise, sign, child_from_target);
     });
 }
 
 // reference_from_target; `common` is an empty sum to work with.
-template <class Way> GaussianPose gaussian_along(const Way& way, NoiseSum& common) {
-    const SharedSources shared(way);
+template <class EdgePath> GaussianPose path_gaussian(const EdgePath& path, NoiseSum& common) {
+    const SharedSources shared(path);
     Descent down, up;
-    for_each_edge(way, [&](const auto& edge, bool is_up) {
+    for_each_edge(path, [&](const auto& edge, bool is_up) {
         Descent& side = is_up ? up : down;
-        side.step(way.pose_of(edge));
-        const EdgeNoise* noise = way.noise_of(edge);
+        side.step(path.pose_of(edge));
+        const EdgeNoise* noise = path.noise_of(edge);
         if (noise && !(shared.any() && shared.has_one_of(*noise))) side.add(noise->covariance);
     });
-    GaussianPose result{way.count(true) == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
+    GaussianPose result{path.count(true) == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
     if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
     if (shared.any()) {
-        for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
+        for_each_error(path, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
             if (shared.has_one_of(noise)) add_error(common, noise, sign, child_from_target);
         });
         result.covariance += common.covariance();

@@ -399,7 +399,8 @@ Pose posterior_pose(const SceneGraph& scene, const FrameRecord& edge, Pose shift
 
 }  // namespace
 
-ConditionReport SceneEdit::condition(const Measurement& measurement, const double* q, const ConditionOptions& options) {
+ConditionReport NoiseEdits::condition(const Measurement& measurement, const double* q,
+                                      const ConditionOptions& options) {
     check_measurement(measurement);
     const FrameRecord& target = record(measurement.target);
     const FrameRecord& reference =
@@ -452,15 +453,15 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     return report;
 }
 
-void SceneEdit::correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise) {
+void NoiseEdits::correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise) {
     change_details(record(id), [&](FrameDetails& details) {
         for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += xi[k];
         details.twist->noise = noise;
     });
 }
 
-void SceneEdit::correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise) {
-    put_noise(id, noise);
+void NoiseEdits::correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise) {
+    store_noise(id, noise);
     if (record(id).pose == pose) return;
     own(id).pose = pose;
     note_change(id, false);

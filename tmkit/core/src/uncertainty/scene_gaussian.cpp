@@ -8,7 +8,7 @@ namespace tmkit {
 GaussianPose gaussian_pose(const SceneGraph& scene, std::string_view target, std::string_view reference,
                            const double* q) {
     NoiseSum common;
-    return gaussian_along(Path(scene, scene.record(reference), scene.record(target), q), common);
+    return path_gaussian(Path(scene, scene.record(reference), scene.record(target), q), common);
 }
 
 NoiseSum path_noise(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target, const double* q) {

@@ -7,7 +7,7 @@
 
 namespace tmkit {
 
-void SceneEdit::put_noise(FrameId id, Ref<const EdgeNoise> noise) {
+void NoiseEdits::store_noise(FrameId id, Ref<const EdgeNoise> noise) {
     if (!noise && !scene_.has_noise()) return;  // as in most scenes: not even a look at the frame
     const Ref<const EdgeNoise>& old = record(id).noise;
     if (old == noise || (old && noise && old->same_content(*noise))) return;
@@ -16,13 +16,13 @@ void SceneEdit::put_noise(FrameId id, Ref<const EdgeNoise> noise) {
     own(id).noise = std::move(noise);
 }
 
-void SceneEdit::set_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
+void NoiseEdits::set_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
     const FrameRecord& on = record(frame);
-    if (on.parent == no_frame) throw refusals::root_without(frame, "covariance");
-    put_noise(on.id, std::move(noise));
+    if (on.parent == no_frame) throw errors::root_without(frame, "covariance");
+    store_noise(on.id, std::move(noise));
 }
 
-void SceneEdit::add_noise(std::string_view frame, const EdgeNoise& noise) {
+void NoiseEdits::add_noise(std::string_view frame, const EdgeNoise& noise) {
     const FrameRecord& on = record(frame);
     NoiseSum sum;
     if (on.noise) sum.add(*on.noise, as_it_is);
@@ -30,7 +30,7 @@ void SceneEdit::add_noise(std::string_view frame, const EdgeNoise& noise) {
     set_noise(frame, sum.edge());
 }
 
-void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
+void NoiseEdits::add_joint_noise(std::string_view joint, double variance) {
     const FrameRecord& leader = record(scene_.joint_frame(joint));
     if (!leader.joint->mimic.empty())
         throw Error(ErrorKind::scene, "joint '{}' mimics joint '{}': set the variance of that joint", joint,
@@ -63,7 +63,7 @@ void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
 // --- arrays ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_noise_fits(std::size_t columns) const {
-    if (columns > capacities_.noise) throw refusals::full("dimension of noise sources", capacities_.noise, "noise");
+    if (columns > capacities_.noise) throw errors::full("dimension of noise sources", capacities_.noise, "noise");
 }
 
 void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
@@ -81,15 +81,15 @@ void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
 void SceneArrays::set_noise(std::string_view frame, const Ref<const EdgeNoise>& noise) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    if (parent_[slot] == none) throw refusals::root_without(frame, "covariance");
+    if (parent_[slot] == none) throw errors::root_without(frame, "covariance");
     require_noise_fits(noise ? noise->maps.size() : 0);
     write_noise(slot, noise.get());
 }
 
 const EdgeNoise* SceneArrays::noise(std::string_view frame) const { return noise_at(require_frame(frame)); }
 
-SceneArrays::Way SceneArrays::way(Slot target, Slot reference, const Configuration& q) const {
-    const Ways found = ways(target, reference);
+SceneArrays::Path SceneArrays::path(Slot target, Slot reference, const Configuration& q) const {
+    const PathLengths found = path_lengths(target, reference);
     const auto fill = [&](Slot slot, std::int32_t edges, std::int32_t first) {
         for (std::int32_t i = edges; i-- > 0; slot = parent_[slot]) gathered_[first + i] = slot;
         return std::span<const Slot>(gathered_.data() + first, static_cast<std::size_t>(edges));
@@ -105,7 +105,7 @@ GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::optional<s
                from = reference ? require_frame(*reference) : rules::root_of(View(*this), to);
     if (noise_.empty()) return {pose_between(to, from, q), {}};
     noise_sum_.clear();
-    return gaussian_along(way(to, from, q), noise_sum_);
+    return path_gaussian(path(to, from, q), noise_sum_);
 }
 
 }  // namespace tmkit

@@ -45,33 +45,33 @@ TEST_CASE("every processor finds the same to the last bit") {
     for (int round = 0; round < 200; ++round) {
         std::array<lanes::Link, 3> links{};
         std::array<lanes::Joint, 3> joints{};
-        std::array<lanes::Solid, 2> solids{};
+        std::array<lanes::Geometry, 2> geometries{};
         for (int i = 0; i < 3; ++i) {
             links[i] = {
                 i - 1, i == 1, {1, 0, 0, 0, 0.6f, -0.8f, 0, 0.8f, 0.6f}, {0.1f, 0.05f * static_cast<float>(i), 0.2f}};
             joints[i] = {random_floats(random, 3.0), random_floats(random, 0.05)};
         }
         for (int i = 0; i < 2; ++i)
-            solids[i] = {i + 1,
-                         {0.6f, 0, 0.8f, 0, 1, 0, -0.8f, 0, 0.6f},
-                         {0.05f, 0, 0},
-                         {0.1f, 0.1f, 0.1f},
-                         0.01f,
-                         1e-6f,
-                         i == 1,
-                         2,
-                         2,
-                         {0.05f, -0.05f, 0.0f},
-                         {0.04f, 0.03f, 0.0f},
-                         points.data(),
-                         20,
-                         nullptr,
-                         nullptr,
-                         0,
-                         0.001f};
+            geometries[i] = {i + 1,
+                             {0.6f, 0, 0.8f, 0, 1, 0, -0.8f, 0, 0.6f},
+                             {0.05f, 0, 0},
+                             {0.1f, 0.1f, 0.1f},
+                             0.01f,
+                             1e-6f,
+                             i == 1,
+                             2,
+                             2,
+                             {0.05f, -0.05f, 0.0f},
+                             {0.04f, 0.03f, 0.0f},
+                             points.data(),
+                             20,
+                             nullptr,
+                             nullptr,
+                             0,
+                             0.001f};
         std::array<std::array<lanes::Pose, 3>, 2> poses{};
         std::array<std::array<lanes::Twist, 4>, 2> twists{};
-        std::array<std::array<lanes::Item, 2>, 2> items{};
+        std::array<std::array<lanes::PlacedGeometry, 2>, 2> shapes{};
         std::array<std::array<float, 6>, 2> boxes{};
         std::array<std::array<std::int32_t, lanes::width>, 2> found{};
         std::array<lanes::Overlap, 2> overlap{};
@@ -88,8 +88,9 @@ TEST_CASE("every processor finds the same to the last bit") {
             lanes::Twist* moving = round % 4 ? twists[k].data() : nullptr;
             const lanes::Twist* common = moving ? moving + 1 : nullptr;
             kernels.place(links.data(), links.size(), joints.data(), poses[k].data(), moving);
-            for (int i = 0; i < 2; ++i) kernels.put(solids[i], poses[k].data(), moving, half, items[k][i]);
-            kernels.enclose(items[k][0], boxes[k].data());
+            for (int i = 0; i < 2; ++i)
+                kernels.place_geometry(geometries[i], poses[k].data(), moving, half, shapes[k][i]);
+            kernels.enclose(shapes[k][0], boxes[k].data());
             lanes::Boxes group{};
             for (int i = 0; i < lanes::width; ++i)
                 for (int axis = 0; axis < 3; ++axis) {
@@ -97,19 +98,19 @@ TEST_CASE("every processor finds the same to the last bit") {
                     group.upper[axis][i] = group.lower[axis][i] + 0.05f;
                 }
             const std::array<lanes::Boxes, 2> groups{group, group};
-            meeting[k] = kernels.meeting(boxes[k].data(), 0.01f, groups.data(), 2);
+            meeting[k] = kernels.overlapping_boxes(boxes[k].data(), 0.01f, groups.data(), 2);
             const std::array<lanes::Pair, 2> pairs{{{0, 1}, {1, 0}}};
-            beside_count[k] = kernels.beside(items[k].data(), pairs.data(), 2, 0.01f, beside[k].data());
-            overlap[k] = kernels.overlap(items[k][0], items[k][1], common, 0.001f, normals[k]);
-            inside[k] = kernels.inside(items[k][0], items[k][1], 0.001f);
+            beside_count[k] = kernels.overlapping_pairs(shapes[k].data(), pairs.data(), 2, 0.01f, beside[k].data());
+            overlap[k] = kernels.overlap(shapes[k][0], shapes[k][1], common, 0.001f, normals[k]);
+            inside[k] = kernels.inside(shapes[k][0], shapes[k][1], 0.001f);
             const bool is_given = round % 8 < 4 || overlap[k].swept == 0;
-            apart[k] = kernels.apart(items[k][0], items[k][1], common, is_given ? direction.data() : nullptr,
+            apart[k] = kernels.apart(shapes[k][0], shapes[k][1], common, is_given ? direction.data() : nullptr,
                                      &normals[k], 0.001f, 0xFFu >> round % 3);
             kernels.nearest(points.data(), 20, 3, &joints[0].value, found[k].data());
         }
         CHECK(same_bits(poses[0], poses[1]));
         CHECK(same_bits(twists[0], twists[1]));
-        CHECK(same_bits(items[0], items[1]));
+        CHECK(same_bits(shapes[0], shapes[1]));
         CHECK(same_bits(boxes[0], boxes[1]));
         CHECK(same_bits(overlap[0], overlap[1]));
         CHECK(same_bits(normals[0], normals[1]));
@@ -139,12 +140,12 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
         for (int k = 0; k < 3; ++k) points.push_back(static_cast<float>(corners.back()[k]));
     }
     const SupportTable table(std::make_shared<const std::vector<coal::Vec3s>>(corners));
-    lanes::Solid ball{};
+    lanes::Geometry ball{};
     ball.rotation[0] = ball.rotation[4] = ball.rotation[8] = 1.0f;
     std::fill_n(ball.half, 3, 0.1f);
     ball.points = points.data();
     ball.count = 300;
-    lanes::Solid quick = ball;
+    lanes::Geometry quick = ball;
     quick.first = table.first();
     quick.farthest = table.corners();
     quick.side = table.side();
@@ -168,12 +169,12 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
             for (int k = 0; k < 3; ++k) (&normal.x)[k][lane] = static_cast<float>(away.normalized()[k]);
         }
         for (int i = 0; i < 2; ++i) {
-            std::array<lanes::Solid, 2> solids{i == 0 ? ball : quick, i == 0 ? ball : quick};
-            solids[1].link = 1;
-            std::array<lanes::Item, 2> items{};
+            std::array<lanes::Geometry, 2> geometries{i == 0 ? ball : quick, i == 0 ? ball : quick};
+            geometries[1].link = 1;
+            std::array<lanes::PlacedGeometry, 2> shapes{};
             for (int k = 0; k < 2; ++k)
-                lanes::kernels().put(solids[k], poses.data(), nullptr, lanes::Floats{}, items[k]);
-            found[i] = lanes::kernels().apart(items[0], items[1], nullptr, direction, &normal, 1e-3f, wanted);
+                lanes::kernels().place_geometry(geometries[k], poses.data(), nullptr, lanes::Floats{}, shapes[k]);
+            found[i] = lanes::kernels().apart(shapes[0], shapes[1], nullptr, direction, &normal, 1e-3f, wanted);
         }
         CHECK(found[0] == found[1]);
         apart += std::popcount(found[0]);
@@ -236,11 +237,11 @@ TEST_CASE("configurations looked at together are in collision where each alone i
                     q[i].back() *= 0.1;
                     rows[i] = q[i].data();
                 }
-                view.look_ahead(rows.data(), used, scratch);
+                view.check_batch(rows.data(), used, scratch);
                 world.in_collisions(rows.data(), used, in_collision.data());
                 for (int i = 0; i < used; ++i) {
                     const bool expected = static_cast<bool>(view.find_collision(rows[i], other));
-                    CHECK(static_cast<bool>(view.find_ahead(rows[i], i, scratch)) == expected);
+                    CHECK(static_cast<bool>(view.find_in_batch(rows[i], i, scratch)) == expected);
                     std::int64_t checks = 0;
                     view.find_unproved(zero.data(), rows[0], scratch, checks);
                     CHECK(in_collision[i] == world.in_collision(rows[i]));

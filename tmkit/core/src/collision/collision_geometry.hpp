@@ -35,21 +35,21 @@ inline Eigen::Index longest_side(const Bounds& box) {  // of equal ones the firs
     return side;
 }
 
-enum class SolidKind : std::uint8_t { convex, triangles, plane, pieces };
+enum class GeometryKind : std::uint8_t { convex, triangles, plane, pieces };
 
 class CoalStructure;
 
 // A shape, or a piece of one, as the narrow phase sees it. It owns nothing.
-struct Solid {
-    SolidKind kind = SolidKind::convex;
-    const coal::CollisionGeometry* geometry = nullptr;                     // of a convex solid or triangles
+struct CollisionGeometry {
+    GeometryKind kind = GeometryKind::convex;
+    const coal::CollisionGeometry* coal_geometry = nullptr;                // of a convex solid or triangles
     const CoalStructure* structure = nullptr;                              // of all but single pieces
     const coal::CollisionGeometry* hull = nullptr;                         // of triangles that may penetrate; else null
     coal::Vec3s center = coal::Vec3s::Zero(), half = coal::Vec3s::Zero();  // box in its own axes; a plane has none
 };
 
 // Where a prism of a height field takes shape while it is compared; nested comparisons need one each. Made when needed.
-class PrismRoom {
+class PrismWorkspace {
 public:
     // The prism under three corners, down to z = bottom.
     const coal::Convex<coal::Triangle>& prism(const std::array<coal::Vec3s, 3>& top, double bottom);
@@ -59,12 +59,12 @@ private:
     std::unique_ptr<coal::Convex<coal::Triangle>> prism_;
 };
 
-// Room to compare in; one for each thread.
-struct NarrowPhaseRoom {
+// Workspace; one for each thread.
+struct NarrowPhaseWorkspace {
     coal::details::GJK gjk{128, 1e-6};
     TabledDifference difference;
     coal::Box box{1.0, 1.0, 1.0};
-    std::array<PrismRoom, 2> prisms;  // outer, inner
+    std::array<PrismWorkspace, 2> prisms;  // outer, inner
 };
 
 // The convex pieces of a point cloud or a height field, in a tree of boxes. Immutable; refers to the shape.
@@ -79,8 +79,8 @@ public:
     bool visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit) const;
 
     // A piece with its pose, given that of the whole.
-    Solid piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room,
-                coal::Transform3s& piece_pose) const;
+    CollisionGeometry piece(std::int32_t number, const coal::Transform3s& pose, PrismWorkspace& workspace,
+                            coal::Transform3s& piece_pose) const;
     // The box around a piece, in the axes of the whole.
     Bounds bounds(std::int32_t number) const;
 
@@ -109,8 +109,8 @@ private:
 class CoalStructure : public CollisionStructure {
 public:
     const Shape* shape = nullptr;
-    SolidKind kind = SolidKind::convex;
-    std::unique_ptr<coal::CollisionGeometry> geometry;
+    GeometryKind kind = GeometryKind::convex;
+    std::unique_ptr<coal::CollisionGeometry> coal_geometry;
     std::unique_ptr<Pieces> pieces;
     Vector3 offset{};  // of the geometry's origin in the shape's axes
     coal::Vec3s center, half;
@@ -122,7 +122,7 @@ public:
     std::vector<std::pair<double, double>> balls;
     std::optional<Error> failure;
 
-    Solid solid() const { return {kind, geometry.get(), this, nullptr, center, half}; }
+    CollisionGeometry geometry() const { return {kind, coal_geometry.get(), this, nullptr, center, half}; }
 };
 
 // The structure of a shape at a level; built on first use. Throws Error(shape).
@@ -133,7 +133,7 @@ const coal::CollisionGeometry* hull_or_null(const Shape& shape);
 coal::Transform3s to_coal(const Pose& pose);
 
 // The box of a solid at a pose; huge numbers where a plane has no end.
-Bounds bounds_of(const Solid& solid, const coal::Transform3s& pose);
+Bounds bounds_of(const CollisionGeometry& geometry, const coal::Transform3s& pose);
 
 template <class Key, class Enter, class Visit>
 bool Pieces::visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit_piece) const {

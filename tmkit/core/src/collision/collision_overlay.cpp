@@ -1,5 +1,5 @@
-// Finding what a version changes: see moved_parts.hpp.
-#include "collision/moved_parts.hpp"
+// Finding what a version changes: see collision_overlay.hpp.
+#include "collision/collision_overlay.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace tmkit {
 namespace {
 
-// Beyond these a world is made anew: own items are tested one by one.
+// Beyond these a world is made anew: own shapes are tested one by one.
 constexpr std::size_t most_frames = 16, most_objects = 8;
 
 bool collides(const FrameRecord& record) {
@@ -25,21 +25,21 @@ bool same_shapes(const FrameRecord& a, const FrameRecord& b) {
 }  // namespace
 
 // The steps, each of which gives up (false) when too much differs.
-class MovedPartsBuilder {
+class OverlayBuilder {
 public:
-    MovedPartsBuilder(const CollisionWorld::Base& base, const SceneGraph& scene, const CollisionOptions& options)
+    OverlayBuilder(const CollisionWorld::Base& base, const SceneGraph& scene, const CollisionOptions& options)
         : base_(base), rules_(base.rules), layout_(*base.rules.layout), scene_(scene), options_(options) {}
 
-    std::unique_ptr<const MovedParts> build() {
+    std::unique_ptr<const CollisionOverlay> build() {
         if (!collect_frames() || !same_movable() || !add_carried()) return nullptr;
-        parts_.reset(new MovedParts());
-        parts_->margins_ = &rules_.margins;
-        parts_->hidden_.assign(rules_.object_count(), 0);
+        overlay_.reset(new CollisionOverlay());
+        overlay_->margins_ = &rules_.margins;
+        overlay_->hidden_.assign(rules_.object_count(), 0);
         if (!place_frames() || !add_objects() || !change_pairs()) return nullptr;
         number_frames();
         fill_table();
-        pair_items();
-        return std::move(parts_);
+        pair_shapes();
+        return std::move(overlay_);
     }
 
 private:
@@ -177,19 +177,19 @@ private:
             if (!frame.is_new) hide(frame.id);
             if (collides(*frame.record)) add_object(frame);
         }
-        return parts_->objects_.size() <= most_objects;
+        return overlay_->objects_.size() <= most_objects;
     }
 
     void add_object(const Frame& frame) {
-        const auto object = static_cast<std::int32_t>(parts_->objects_.size());
-        parts_->objects_.push_back(
+        const auto object = static_cast<std::int32_t>(overlay_->objects_.size());
+        overlay_->objects_.push_back(
             {frame.id, -1, frame.is_new ? -1 : base_object(frame.id), frame.record->body, frame.cluster});
         for (const AttachedShape& attached : frame.record->details->shapes) {
             if (!attached.collision) continue;
-            MovedParts::Item item{make_item(object, attached, options_), frame.link, {}, {}};
-            item.link_from_shape = to_coal(frame.link_from_frame * item.item.frame_from_shape);
-            if (item.link < 0) item.still_bounds = bounds_of(item.item, item.link_from_shape);
-            parts_->items_.push_back(item);
+            CollisionOverlay::CarriedShape shape{make_collision_shape(object, attached, options_), frame.link, {}, {}};
+            shape.link_from_shape = to_coal(frame.link_from_frame * shape.shape.frame_from_shape);
+            if (shape.link < 0) shape.still_bounds = bounds_of(shape.shape, shape.link_from_shape);
+            overlay_->shapes_.push_back(shape);
         }
     }
 
@@ -198,10 +198,10 @@ private:
         return number < layout_.size() && layout_.ids[number] == id ? rules_.object_of[number] : -1;
     }
     void hide(FrameId id) {
-        if (const std::int32_t object = base_object(id); object >= 0) parts_->hidden_[object] = 1;
+        if (const std::int32_t object = base_object(id); object >= 0) overlay_->hidden_[object] = 1;
     }
-    const MovedParts::Object* own_object(FrameId id) const {
-        for (const MovedParts::Object& object : parts_->objects_)
+    const CollisionOverlay::Object* own_object(FrameId id) const {
+        for (const CollisionOverlay::Object& object : overlay_->objects_)
             if (object.id == id) return &object;
         return nullptr;
     }
@@ -212,7 +212,7 @@ private:
                                           [&](FrameId a, FrameId b, const Name* before, const Name* after) {
             if (!before || !after) changed_.push_back({a, b, 0});
         });
-        parts_->largest_margin_ = rules_.largest_margin;
+        overlay_->largest_margin_ = rules_.largest_margin;
         const bool same_options = &options_ == &rules_.options;
         if (!same_options || std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.is_new; }))
             compare_margins();
@@ -229,7 +229,7 @@ private:
         std::set_symmetric_difference(margins_.begin(), margins_.end(), base_.pair_margins.begin(),
                                       base_.pair_margins.end(), std::back_inserter(different));
         for (const auto& pair : different) changed_.push_back({pair.a, pair.b, 0});
-        parts_->largest_margin_ = largest_margin_of(options_);
+        overlay_->largest_margin_ = largest_margin_of(options_);
         same_margins_ = false;
     }
 
@@ -252,13 +252,13 @@ private:
     }
 
     MarginClass class_of(double margin) {
-        const std::vector<double>& known = *parts_->margins_;
+        const std::vector<double>& known = *overlay_->margins_;
         const auto number = static_cast<MarginClass>(std::find(known.begin() + 1, known.end(), margin) - known.begin());
         if (number == known.size()) {
             std::vector<double> more = known;
             more.push_back(margin);
-            parts_->own_margins_ = std::move(more);
-            parts_->margins_ = &parts_->own_margins_;
+            overlay_->own_margins_ = std::move(more);
+            overlay_->margins_ = &overlay_->own_margins_;
         }
         return number;
     }
@@ -267,9 +267,9 @@ private:
     bool take_apart(const Override& pair) {
         if (own_object(pair.a) || own_object(pair.b)) return true;
         const std::int32_t a = base_object(pair.a), b = base_object(pair.b);
-        if (a < 0 || b < 0 || parts_->hidden_[a] || parts_->hidden_[b]) return true;
+        if (a < 0 || b < 0 || overlay_->hidden_[a] || overlay_->hidden_[b]) return true;
         const MarginClass before = rules_.exception_class(a, b);
-        if (before == pair.margin || parts_->objects_.size() >= most_objects) return before == pair.margin;
+        if (before == pair.margin || overlay_->objects_.size() >= most_objects) return before == pair.margin;
         const bool a_stands = base_.model().frame_link[rules_.object_frame[a]] < 0;
         const FrameId id = a_stands ? pair.a : pair.b;
         hide(id);
@@ -290,20 +290,20 @@ private:
         const auto number = [&](FrameId id) {
             return static_cast<std::int32_t>(layout_.index_of(id) + smaller(added, id) - smaller(removed_, id));
         };
-        for (MovedParts::Object& object : parts_->objects_) object.frame = number(object.id);
-        parts_->removes_frames_ = !removed_.empty();
-        parts_->changes_numbers_ = !removed_.empty() || !added.empty();
-        if (!parts_->changes_numbers_) return;
+        for (CollisionOverlay::Object& object : overlay_->objects_) object.frame = number(object.id);
+        overlay_->removes_frames_ = !removed_.empty();
+        overlay_->changes_numbers_ = !removed_.empty() || !added.empty();
+        if (!overlay_->changes_numbers_) return;
         for (const std::int32_t frame : rules_.object_frame)
-            parts_->frame_numbers_.push_back(number(layout_.ids[frame]));
+            overlay_->frame_numbers_.push_back(number(layout_.ids[frame]));
     }
 
     void fill_table() {
         const std::size_t count = rules_.object_count();
-        std::vector<MarginClass>& table = parts_->table_;
-        table.resize(parts_->objects_.size() * count);
-        for (std::size_t own = 0; own < parts_->objects_.size(); ++own) {
-            const MovedParts::Object& object = parts_->objects_[own];
+        std::vector<MarginClass>& table = overlay_->table_;
+        table.resize(overlay_->objects_.size() * count);
+        for (std::size_t own = 0; own < overlay_->objects_.size(); ++own) {
+            const CollisionOverlay::Object& object = overlay_->objects_[own];
             MarginClass* row = table.data() + own * count;
             if (object.base_object >= 0) rules_.fill_row(object.base_object, object.cluster, row);
             else fill_new_row(object, row);
@@ -313,12 +313,12 @@ private:
                 if (other >= 0 && rules_.cluster_of(other) != object.cluster) row[other] = pair.margin;
             }
             for (std::size_t other = 0; other < count; ++other)
-                if (parts_->hidden_[other]) row[other] = 0;
+                if (overlay_->hidden_[other]) row[other] = 0;
         }
     }
 
     // The base knows no rule of a frame that is new, or that had no shape: what was allowed to it long ago counts too.
-    void fill_new_row(const MovedParts::Object& object, MarginClass* row) {
+    void fill_new_row(const CollisionOverlay::Object& object, MarginClass* row) {
         for (std::size_t other = 0; other < rules_.object_count(); ++other) {
             const std::int32_t frame = rules_.object_frame[other];
             row[other] =
@@ -327,7 +327,7 @@ private:
     }
     MarginClass class_of_pair(FrameId a, FrameId b) { return class_from_scratch({std::min(a, b), std::max(a, b), 0}); }
 
-    MarginClass class_of_own(const MovedParts::Object& a, const MovedParts::Object& b) {
+    MarginClass class_of_own(const CollisionOverlay::Object& a, const CollisionOverlay::Object& b) {
         if (a.cluster == b.cluster) return 0;
         for (const Override& pair : changed_)
             if (std::minmax(a.id, b.id) == std::pair<const FrameId&, const FrameId&>(pair.a, pair.b))
@@ -336,24 +336,24 @@ private:
         return class_of_pair(a.id, b.id);
     }
 
-    void pair_items() {
-        const std::vector<MovedParts::Item>& items = parts_->items_;
+    void pair_shapes() {
+        const std::vector<CollisionOverlay::CarriedShape>& shapes = overlay_->shapes_;
         const auto comes_first = [&](std::size_t i, std::size_t j) {
-            const auto a = static_cast<std::uint32_t>(items[i].link), b = static_cast<std::uint32_t>(items[j].link);
+            const auto a = static_cast<std::uint32_t>(shapes[i].link), b = static_cast<std::uint32_t>(shapes[j].link);
             return a != b ? a < b : object_of(i).frame < object_of(j).frame;
         };
-        for (std::size_t i = 0; i < items.size(); ++i)
-            for (std::size_t j = i + 1; j < items.size(); ++j) {
-                if (items[i].item.object == items[j].item.object) continue;
+        for (std::size_t i = 0; i < shapes.size(); ++i)
+            for (std::size_t j = i + 1; j < shapes.size(); ++j) {
+                if (shapes[i].shape.object == shapes[j].shape.object) continue;
                 const MarginClass margin = class_of_own(object_of(i), object_of(j));
                 const auto a = static_cast<std::int32_t>(i), b = static_cast<std::int32_t>(j);
                 if (margin != 0)
-                    parts_->pairs_.push_back(comes_first(i, j) ? MovedParts::Pair{a, b, margin}
-                                                               : MovedParts::Pair{b, a, margin});
+                    overlay_->pairs_.push_back(comes_first(i, j) ? CollisionOverlay::Pair{a, b, margin}
+                                                                 : CollisionOverlay::Pair{b, a, margin});
             }
     }
-    const MovedParts::Object& object_of(std::size_t item) const {
-        return parts_->objects_[parts_->items_[item].item.object];
+    const CollisionOverlay::Object& object_of(std::size_t shape) const {
+        return overlay_->objects_[overlay_->shapes_[shape].shape.object];
     }
 
     const CollisionWorld::Base& base_;
@@ -361,7 +361,7 @@ private:
     const Layout& layout_;
     const SceneGraph& scene_;
     const CollisionOptions& options_;
-    std::unique_ptr<MovedParts> parts_;
+    std::unique_ptr<CollisionOverlay> overlay_;
     std::vector<Frame> frames_;      // changed, new or carried
     std::vector<FrameId> removed_;   // ascending
     std::vector<Override> changed_;  // pairs whose rule may be another one
@@ -369,23 +369,24 @@ private:
     std::vector<CollisionWorld::Base::MarginOfPair> margins_;  // when they are not those of the base
 };
 
-std::unique_ptr<const MovedParts> MovedParts::find(const CollisionWorld::Base& base, const SceneGraph& scene,
-                                                   const CollisionOptions& options) {
+std::unique_ptr<const CollisionOverlay> CollisionOverlay::find(const CollisionWorld::Base& base,
+                                                               const SceneGraph& scene,
+                                                               const CollisionOptions& options) {
     const CollisionOptions& known = base.rules.options;
     if (&options != &known &&
         (options.margin != known.margin || options.level != known.level || needs_depth(options) != needs_depth(known)))
         return nullptr;
-    return MovedPartsBuilder(base, scene, options).build();
+    return OverlayBuilder(base, scene, options).build();
 }
 
-void MovedParts::place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const {
-    scratch.own_pose.resize(items_.size());
-    scratch.own_bounds.resize(items_.size());
-    for (std::size_t own = 0; own < items_.size(); ++own) {
-        const Item& item = items_[own];
-        if (item.link < 0) continue;
-        carry(link_pose[item.link], item.link_from_shape, scratch.own_pose[own]);
-        scratch.own_bounds[own] = bounds_of(item.item, scratch.own_pose[own]);
+void CollisionOverlay::place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const {
+    scratch.own_pose.resize(shapes_.size());
+    scratch.own_bounds.resize(shapes_.size());
+    for (std::size_t own = 0; own < shapes_.size(); ++own) {
+        const CarriedShape& shape = shapes_[own];
+        if (shape.link < 0) continue;
+        carry(link_pose[shape.link], shape.link_from_shape, scratch.own_pose[own]);
+        scratch.own_bounds[own] = bounds_of(shape.shape, scratch.own_pose[own]);
     }
 }
 

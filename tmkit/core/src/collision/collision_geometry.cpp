@@ -1,5 +1,5 @@
 // The solids of shapes: what coal is given for each kind at each level of detail.
-#include "collision/collision_solids.hpp"
+#include "collision/collision_geometry.hpp"
 
 #include <coal/BV/OBBRSS.h>
 #include <coal/BVH/BVH_model.h>
@@ -78,11 +78,11 @@ void fill_box(CoalStructure& structure, const Shape& shape) {
         structure.half[k] = 0.5 * std::max(shape.upper()[k] - shape.lower()[k], thinnest);
         structure.center[k] = 0.0;
     }
-    structure.geometry = std::make_unique<coal::Box>(2.0 * structure.half);
+    structure.coal_geometry = std::make_unique<coal::Box>(2.0 * structure.half);
 }
 
 void fill_pieces(CoalStructure& structure, const Shape& shape) {
-    structure.kind = SolidKind::pieces;
+    structure.kind = GeometryKind::pieces;
     structure.pieces = std::make_unique<Pieces>(shape);
     for (int k = 0; k < 3; ++k) {
         structure.center[k] = 0.5 * (shape.lower()[k] + shape.upper()[k]);
@@ -105,21 +105,21 @@ std::unique_ptr<coal::CollisionGeometry> build_geometry(const Shape& shape) {
 void fill(CoalStructure& structure, const Shape& shape, CollisionLevel level) {
     const bool detailed = shape.kind() >= ShapeKind::mesh;
     if (shape.kind() == ShapeKind::plane) {
-        structure.kind = SolidKind::plane;
+        structure.kind = GeometryKind::plane;
         return;
     }
     if (detailed && level == CollisionLevel::box) return fill_box(structure, shape);
     if (detailed && shape.kind() != ShapeKind::mesh) return fill_pieces(structure, shape);
     if (!detailed) {
-        structure.geometry = build_geometry(shape);
+        structure.coal_geometry = build_geometry(shape);
     } else if (level == CollisionLevel::hull) {
-        structure.geometry = build_hull(shape);
+        structure.coal_geometry = build_hull(shape);
     } else {
-        structure.kind = SolidKind::triangles;
-        structure.geometry = build_triangles(shape);
+        structure.kind = GeometryKind::triangles;
+        structure.coal_geometry = build_triangles(shape);
     }
-    structure.geometry->computeLocalAABB();
-    const coal::AABB& box = structure.geometry->aabb_local;
+    structure.coal_geometry->computeLocalAABB();
+    const coal::AABB& box = structure.coal_geometry->aabb_local;
     structure.center = box.center();
     structure.half = 0.5 * (box.max_ - box.min_);
 }
@@ -139,12 +139,12 @@ double depth_of(const coal::Convex<coal::Triangle>& hull, const coal::Vec3s& cen
 // a ball within it.
 void enclose(CoalStructure& structure, const Shape& shape) {
     std::vector<coal::Vec3s> points;
-    const auto* hull = dynamic_cast<const coal::Convex<coal::Triangle>*>(structure.geometry.get());
+    const auto* hull = dynamic_cast<const coal::Convex<coal::Triangle>*>(structure.coal_geometry.get());
     const std::vector<double>& d = shape.dimensions();
     const coal::Vec3s &center = structure.center, &half = structure.half;
     const bool is_round = shape.kind() == ShapeKind::sphere || shape.kind() == ShapeKind::capsule;
     if (hull) points.assign(hull->points->begin(), hull->points->begin() + hull->num_points);
-    else if (structure.kind == SolidKind::plane) points = {center};
+    else if (structure.kind == GeometryKind::plane) points = {center};
     else if (is_round)
         for (const double side : {-0.5, 0.5})
             points.push_back(center + coal::Vec3s(0.0, 0.0, shape.kind() == ShapeKind::capsule ? side * d[1] : 0.0));
@@ -155,7 +155,7 @@ void enclose(CoalStructure& structure, const Shape& shape) {
     for (const coal::Vec3s& point : points)
         for (int k = 0; k < 3; ++k) structure.points.push_back(static_cast<float>(point[k] - center[k]));
     if (is_round) structure.radius = d[0];
-    if (structure.kind != SolidKind::convex || shape.kind() == ShapeKind::cone) return;
+    if (structure.kind != GeometryKind::convex || shape.kind() == ShapeKind::cone) return;
     structure.axis = static_cast<std::int32_t>(longest_side(Bounds(-half, half)));
     const double thin = half.minCoeff(), long_half = half[structure.axis];
     const double middle = half.sum() - thin - long_half;
@@ -195,7 +195,7 @@ const CoalStructure& collision_structure(const Shape& shape, CollisionLevel leve
 }
 
 const coal::CollisionGeometry* hull_or_null(const Shape& shape) {
-    return find_structure(shape, CollisionLevel::hull).geometry.get();
+    return find_structure(shape, CollisionLevel::hull).coal_geometry.get();
 }
 
 coal::Transform3s to_coal(const Pose& pose) {
@@ -204,8 +204,8 @@ coal::Transform3s to_coal(const Pose& pose) {
 }
 
 // A plane has an end only where its normal lies along an axis, to 1e-6 m within a thousand kilometres.
-Bounds bounds_of(const Solid& solid, const coal::Transform3s& pose) {
-    if (solid.kind == SolidKind::plane) {
+Bounds bounds_of(const CollisionGeometry& geometry, const coal::Transform3s& pose) {
+    if (geometry.kind == GeometryKind::plane) {
         Bounds bounds = box_around(coal::Vec3s::Zero(), coal::Vec3s::Constant(endless));
         const coal::Vec3s normal = pose.getRotation().col(2);
         for (int k = 0; k < 3; ++k) {
@@ -216,7 +216,7 @@ Bounds bounds_of(const Solid& solid, const coal::Transform3s& pose) {
         }
         return bounds;
     }
-    return box_around(pose.transform(solid.center), pose.getRotation().cwiseAbs() * solid.half);
+    return box_around(pose.transform(geometry.center), pose.getRotation().cwiseAbs() * geometry.half);
 }
 
 }  // namespace tmkit

@@ -1,78 +1,39 @@
 // What a version of a scene changes in a collision world that was made for another version.
 //
-// A world of the new version keeps what was worked out for an old one (its *base*) and holds beside it the parts that
-// differ: base objects that changed are *hidden*; their shapes as they are now, and those of new frames, are *own*
-// items, each carried by a link of the base or standing still, with a row of margin classes against the objects of the
+// A world of the new version keeps what was worked out for an old one (its *base*) and holds in an overlay the parts
+// that differ: base objects that changed are *hidden*; their shapes as they are now, and those of new frames, are *own*
+// shapes, each carried by a link of the base or standing still, with a row of margin classes against the objects of the
 // base.
 //
 // What is compared is always the base and the new version, so nothing accumulates, and the comparison skips what they
 // share. A pair whose rule changed makes one of its frames an own one. When a joint, a body or what a joint carries
-// changed, or more than a few frames did, there are no parts, and the world is made anew.
+// changed, or more than a few frames did, there is no overlay, and the world is made anew.
 //
 // Invariant: a pair of shapes has the poses, the order and the margin that a world made anew would give them, so
 // answers agree to the last bit.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
-#include "collision/collision_model.hpp"
+#include "collision/collision_base.hpp"
 
 namespace tmkit {
 
-// The structures that worlds of several versions share.
-struct CollisionWorld::Base {
-    Base(SceneGraph scene, CollisionOptions options);
-    ~Base();
-    Base(const Base&) = delete;
-
-    const CollisionView::Model& model() const { return view.model(); }
-    // The first pair in contact of those that no joint can change.
-    FramePair constant_collision() const;
-
-    Rules rules;
-    CollisionView view;              // all joints move
-    CollisionView::Scratch at_zero;  // placed at the configuration zero
-    std::vector<FrameId> movable;    // ascending
-
-    struct MarginOfPair {
-        FrameId a, b;  // a < b
-        double margin;
-        auto operator<=>(const MarginOfPair&) const = default;
-    };
-    std::vector<MarginOfPair> pair_margins;  // ascending
-
-    // Rooms to work in that nobody uses at the moment, so that threads rarely make their own.
-    struct alignas(64) Spare {
-        std::atomic<CollisionView::Scratch*> scratch{nullptr};
-    };
-    mutable std::array<Spare, 8> spares;
-
-private:
-    mutable std::once_flag constant_checked_;
-    mutable FramePair constant_collision_;
-};
-
-// The pair margins of frames that are in the scene, ascending.
-std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene, const CollisionOptions& options);
-
-class MovedParts {
+class CollisionOverlay {
 public:
     using Model = CollisionView::Model;
     using Data = CollisionView::Scratch::Data;
 
     // What differs from the base, or null when it is too much.
-    static std::unique_ptr<const MovedParts> find(const CollisionWorld::Base& base, const SceneGraph& scene,
-                                                  const CollisionOptions& options);
+    static std::unique_ptr<const CollisionOverlay> find(const CollisionWorld::Base& base, const SceneGraph& scene,
+                                                        const CollisionOptions& options);
 
     // The moving shapes of the base, among those that stand elsewhere than in another version of it, or that other
-    // rules hold for; null where such a shape moves. Either version may be that of the base, whose parts are null.
-    static std::unique_ptr<const Model> changes(const CollisionWorld::Base& base, const MovedParts* now,
-                                                const MovedParts* before);
-    // Adds what has parts here, and what is hidden.
+    // rules hold for; null where such a shape moves. Either version may be that of the base, whose overlay is null.
+    static std::unique_ptr<const Model> changes(const CollisionWorld::Base& base, const CollisionOverlay* now,
+                                                const CollisionOverlay* before);
+    // Adds the frames with own shapes, and those that are hidden.
     void add_changed(const CollisionWorld::Base& base, std::vector<FrameId>& frames) const;
 
     bool hides(std::int32_t base_object) const { return hidden_[base_object]; }
@@ -83,20 +44,20 @@ public:
     bool changes_numbers() const { return changes_numbers_; }
     bool removes_frames() const { return removes_frames_; }
 
-    // Puts the own items where the links are.
+    // Puts the own shapes where the links are.
     void place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const;
 
     // Visit the pairs of this version as visit(shape, shape, margin), those that joints can change or the constant
     // ones, which they cannot, after both have been placed; stops when visit returns true.
     template <class Visit> bool visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const;
-    // Only those that have an own item; `poses`: where the items of the base stand.
+    // Only those that have an own shape; `poses`: where the shapes of the base stand.
     template <class Visit>
     bool visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
     template <class Visit> bool visit_pairs(bool constant, const Data& scratch, Visit&& visit) const;
 
 private:
-    friend class MovedPartsBuilder;
-    MovedParts() = default;
+    friend class OverlayBuilder;
+    CollisionOverlay() = default;
 
     struct Object {
         FrameId id;
@@ -105,51 +66,52 @@ private:
         BodyId body;
         FrameId cluster;
     };
-    struct Item {
-        CollisionItem item;  // its object is an own one
-        std::int32_t link;   // of the base; -1: the world
+    struct CarriedShape {
+        CollisionShape shape;  // its object is an own one
+        std::int32_t link;     // of the base; -1: the world
         coal::Transform3s link_from_shape;
         Bounds still_bounds;  // when link is -1
     };
     struct Pair {
-        std::int32_t a, b;  // own items
+        std::int32_t a, b;  // own shapes
         MarginClass margin;
     };
 
     const coal::Transform3s& pose(std::size_t own, const Data& scratch) const {
-        return items_[own].link < 0 ? items_[own].link_from_shape : scratch.own_pose[own];
+        return shapes_[own].link < 0 ? shapes_[own].link_from_shape : scratch.own_pose[own];
     }
     const Bounds& bounds(std::size_t own, const Data& scratch) const {
-        return items_[own].link < 0 ? items_[own].still_bounds : scratch.own_bounds[own];
+        return shapes_[own].link < 0 ? shapes_[own].still_bounds : scratch.own_bounds[own];
     }
     PlacedShape own_shape(std::size_t own, const Data& scratch) const {
-        return {&items_[own].item, &pose(own, scratch), objects_[items_[own].item.object].frame};
+        return {&shapes_[own].shape, &pose(own, scratch), objects_[shapes_[own].shape.object].frame};
     }
     PlacedShape base_shape(const Model& model, std::int32_t number, const Data& scratch) const {
-        return {&model.item(number), &model.pose(number, scratch), frame_of(model, model.item(number).object)};
+        return {&model.collision_shape(number), &model.pose(number, scratch),
+                frame_of(model, model.collision_shape(number).object)};
     }
     MarginClass class_of(std::size_t own, const Model& model, std::int32_t number) const {
-        return table_[std::size_t(items_[own].item.object) * hidden_.size() + model.item(number).object];
+        return table_[std::size_t(shapes_[own].shape.object) * hidden_.size() + model.collision_shape(number).object];
     }
-    // Whether the boxes of two items, the second on this link, come within the margin of a class: for what stands
+    // Whether the boxes of two shapes, the second on this link, come within the margin of a class: for what stands
     // still, within the largest, as the tree of the base is asked.
     bool are_near(const Bounds& a, const Bounds& b, std::int32_t link, MarginClass margin) const {
         return inflated(a, link < 0 ? largest_margin_ : std::max((*margins_)[margin], 0.0)).overlap(b);
     }
 
-    // An own item and one of the base in the order of a world made anew: by link, then by frame.
+    // An own shape and one of the base in the order of a world made anew: by link, then by frame.
     template <class Visit>
     bool offer(std::size_t own, const PlacedShape& mine, std::int32_t number, const PlacedShape& other,
                const Model& model, MarginClass margin, Visit&& visit) const {
-        const auto my_link = static_cast<std::uint32_t>(items_[own].link);
+        const auto my_link = static_cast<std::uint32_t>(shapes_[own].link);
         const auto other_link = static_cast<std::uint32_t>(model.placed[number].link);
         const bool first = my_link != other_link ? my_link < other_link : mine.frame < other.frame;
         return first ? visit(mine, other, (*margins_)[margin]) : visit(other, mine, (*margins_)[margin]);
     }
 
     std::vector<Object> objects_;
-    std::vector<Item> items_;
-    std::vector<Pair> pairs_;             // of own items, in the order of a world made anew
+    std::vector<CarriedShape> shapes_;
+    std::vector<Pair> pairs_;             // of own shapes, in the order of a world made anew
     std::vector<MarginClass> table_;      // own objects x objects of the base; 0 where that is hidden
     std::vector<std::uint8_t> hidden_;    // by object of the base
     const std::vector<double>* margins_;  // by margin class: those of the base, or these:
@@ -160,9 +122,9 @@ private:
 };
 
 template <class Visit>
-bool MovedParts::visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const {
+bool CollisionOverlay::visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const {
     const auto of_base = [&](const Model::Candidate& c) {
-        if (hides(model.item(c.a).object) || hides(model.item(c.b).object)) return false;
+        if (hides(model.collision_shape(c.a).object) || hides(model.collision_shape(c.b).object)) return false;
         return visit(base_shape(model, c.a, scratch), base_shape(model, c.b, scratch), c.margin);
     };
     const bool stopped = constant ? model.visit_constant(scratch, of_base) : model.visit_variable(scratch, of_base);
@@ -171,10 +133,10 @@ bool MovedParts::visit(bool constant, const Model& model, const Data& scratch, V
 
 // Constant are the pairs of one link; what stands still has the link -1, and those of the base are in its tree.
 template <class Visit>
-bool MovedParts::visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch,
-                           Visit&& visit) const {
-    for (std::size_t own = 0; own < items_.size(); ++own) {
-        const std::int32_t link = items_[own].link;
+bool CollisionOverlay::visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch,
+                                 Visit&& visit) const {
+    for (std::size_t own = 0; own < shapes_.size(); ++own) {
+        const std::int32_t link = shapes_[own].link;
         const PlacedShape mine = own_shape(own, scratch);
         const Bounds& around = bounds(own, scratch);
         const auto meets = [&](std::int32_t number, MarginClass margin) {
@@ -194,11 +156,11 @@ bool MovedParts::visit_own(bool constant, const Model& model, const Data& poses,
     return visit_pairs(constant, scratch, visit);
 }
 
-// Of those, the pairs of two moved parts.
-template <class Visit> bool MovedParts::visit_pairs(bool constant, const Data& scratch, Visit&& visit) const {
+// Of those, the pairs of two own shapes.
+template <class Visit> bool CollisionOverlay::visit_pairs(bool constant, const Data& scratch, Visit&& visit) const {
     for (const Pair& pair : pairs_) {
-        const std::int32_t link = items_[pair.b].link;
-        if ((items_[pair.a].link == link) != constant) continue;
+        const std::int32_t link = shapes_[pair.b].link;
+        if ((shapes_[pair.a].link == link) != constant) continue;
         if (!(constant && link >= 0) && !are_near(bounds(pair.a, scratch), bounds(pair.b, scratch), link, pair.margin))
             continue;
         if (visit(own_shape(pair.a, scratch), own_shape(pair.b, scratch), (*margins_)[pair.margin])) return true;
