@@ -16,6 +16,7 @@ from tmkit.estimation import pose_graph, solve_pose_graph, solve_with_gtsam, wri
 from tmkit.estimation.pose_graph import solution_from_gtsam, to_gtsam_graph
 from tmkit.graph import add_observation, joint_gaussian, observations
 from tmkit.graph.observation_frames import Observation, remove_observations
+from tmkit.spatial import GaussianPose
 
 SEEDS = st.integers(0, 2**32 - 1)
 HAS_GTSAM = importlib.util.find_spec("gtsam") is not None

@@ -14,7 +14,7 @@ from support.scene_model import RefusedError, SceneModel
 from tmkit._core import FrameDifference
 from tmkit.errors import SceneError, TmkitError
 from tmkit.graph import SceneDifference, SceneGraph, diff
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 
 
 @given(st.data())

@@ -22,7 +22,7 @@ from tmkit.motion.timing import time_path
 from tmkit.motion.velocity_ik import TwistJacobian
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.relations.representations import ForceVector, PositionVector
-from tmkit.spatial import GaussianTwist, PositionMeasurement, RangeMeasurement, covariance_root
+from tmkit.spatial import GaussianPose, GaussianTwist, PositionMeasurement, RangeMeasurement, covariance_root
 from tmkit.spatial.converters import nearest_rotation
 from tmkit.spatial.covariances import checked_covariance
 from tmkit.world import ObjectTracker, OutdatedRemover, ServiceLimits

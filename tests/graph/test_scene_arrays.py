@@ -148,10 +148,12 @@ def test_what_is_full_changes_nothing() -> None:
     ) as full:
         arrays.add_root("lid")
     check("bodies", 6)
-    with pytest.raises(CapacityError, match=r"no room for another attached shape: all 1 .* larger capacity 'shapes'") as full:
+    with pytest.raises(
+        CapacityError, match=r"no room for another attached shape: all 1 .* larger capacity 'shapes'"
+    ) as full:
         arrays.add_shape("cup", box)
     check("shapes", 1)
-    with pytest.raises(CapacityError, match=r"no room for another allowed pair: all 1 .* larger capacity 'allowed_pairs'") as full:
+    with pytest.raises(CapacityError, match=r"another allowed pair: all 1 .* larger capacity 'allowed_pairs'") as full:
         arrays.allow_collision("hand", "table")
     check("allowed_pairs", 1)
     with pytest.raises(

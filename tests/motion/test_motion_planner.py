@@ -12,7 +12,7 @@ from support.gantry import GANTRY, JOINTS
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError
-from tmkit.motion import CollisionWorld, PathQuery, PathResult, PathStatus, RrtConnect, search_path
+from tmkit.motion import CollisionWorld, PathQuery, PathResult, PathSettings, PathStatus, RrtConnect, search_path
 from tmkit.motion.motion_planner import PathCheck, search_verified
 
 

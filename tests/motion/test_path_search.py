@@ -24,6 +24,7 @@ from tmkit.motion import (
     PathResult,
     PathSettings,
     PathStatus,
+    StraightLineSettings,
     inverse_kinematics_solutions,
     recheck_path,
     search_path,

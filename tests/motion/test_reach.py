@@ -12,7 +12,7 @@ from support.robots import require_robot
 import tmkit as tk
 from tmkit._core import InverseKinematicsSolutions
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
+from tmkit.motion import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics_solutions
 from tmkit.motion.collision_rules import PLANNING_MARGIN, CollisionRules
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose

@@ -8,7 +8,7 @@ from support.gantry import GANTRY, gantry_scene
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
+from tmkit.motion import IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.reach_bound import reach_excess, reach_heights, wrist_bound
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose

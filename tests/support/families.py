@@ -19,7 +19,7 @@ from tmkit.batch.generated_problems import add_block, add_box, table_scene
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
 from tmkit.manipulation import Grasp, grasps_of
-from tmkit.motion import CollisionWorld, inverse_kinematics_solutions
+from tmkit.motion import CollisionWorld, IkSettings, inverse_kinematics_solutions
 from tmkit.plans import ObjectAt
 from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.robots import Manipulator, movable_frames

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from support.noise_model import random_covariance
 from tmkit import NoiseSource, Pose, SceneGraph
 from tmkit._core import twist_noise
+from tmkit.spatial import GaussianPose
 
 __all__ = ["exact_with", "maps_by_differences", "random_movers", "sources_of"]
 

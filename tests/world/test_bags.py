@@ -20,7 +20,7 @@ from support.effort import scaled_examples
 
 from tmkit.errors import FileFormatError, MissingFileError, OutputError, UnknownNameError
 from tmkit.graph import Revolute, SceneGraph, configuration, joint_history
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.converters import from_ros_pose, from_tf2
 from tmkit.world import BagRecorder, Buffer, Header, JointState, Time, play_bag
 from tmkit.world.bags import read_bag_info

@@ -2,9 +2,12 @@
 
 from tmkit._core import (
     CollisionWorld as CollisionWorld,
+    IkSettings as IkSettings,
     InverseKinematicsStatus as InverseKinematicsStatus,
     PathResult as PathResult,
+    PathSettings as PathSettings,
     PathStatus as PathStatus,
+    StraightLineSettings as StraightLineSettings,
     inverse_kinematics as inverse_kinematics,
     inverse_kinematics_solutions as inverse_kinematics_solutions,
     recheck_path as recheck_path,

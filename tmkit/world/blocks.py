@@ -26,7 +26,7 @@ from tmkit.graph import joint_history
 from tmkit.graph.nodes import SceneNode, walk_nodes
 from tmkit.graph.patterns import Pattern
 from tmkit.graph.patterns.pattern import find_structure
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.plain import check_fields
 from tmkit.world.live_scene import LiveScene
 

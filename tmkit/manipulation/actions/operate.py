@@ -26,7 +26,7 @@ from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidat
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
 from tmkit.manipulation.actions.primitives import CollisionContext, FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
-from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
+from tmkit.motion import IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Configuration, SegmentKind

@@ -24,7 +24,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CollisionContext
-from tmkit.motion import InverseKinematicsStatus, PathConstraint, inverse_kinematics
+from tmkit.motion import IkSettings, InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of
 from tmkit.plans.class_changes import ClassEffect, with_class_changes

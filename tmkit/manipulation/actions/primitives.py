@@ -22,6 +22,7 @@ from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageCloc
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
+    IkSettings,
     InverseKinematicsStatus,
     MotionPlanner,
     PathConstraint,
@@ -29,6 +30,7 @@ from tmkit.motion import (
     PathResult,
     PathStatus,
     RrtConnect,
+    StraightLineSettings,
     inverse_kinematics,
     inverse_kinematics_solutions,
     path_fault,

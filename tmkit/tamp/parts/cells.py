@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, DeadEnd, Place
-from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
+from tmkit.motion import IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.reach_bound import WristBound, wrist_bound
 from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration

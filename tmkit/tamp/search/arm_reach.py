@@ -15,7 +15,7 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Place
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
+from tmkit.motion import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics_solutions
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
