@@ -115,11 +115,11 @@ lanes::Geometry LanePairs::geometry_of(std::int32_t number) const {
         made.radii[i] = static_cast<float>(structure.balls[i].second);
     }
     made.fuzz = static_cast<float>(rounding * (shape.half.norm() + pose.getTranslation().norm()));
-    made.is_box = structure.geometry && structure.geometry->getNodeType() == coal::GEOM_BOX;
+    made.is_box = structure.coal_geometry && structure.coal_geometry->getNodeType() == coal::GEOM_BOX;
     for (int k = 0; k < 3; ++k) made.half[k] = static_cast<float>(shape.half[k]);
     made.points = structure.points.data();
     made.count = static_cast<std::int32_t>(structure.points.size() / 3);
-    if (const auto* hull = dynamic_cast<const TabledHull*>(structure.geometry.get())) {
+    if (const auto* hull = dynamic_cast<const TabledHull*>(structure.coal_geometry.get())) {
         made.first = hull->table.first();
         made.farthest = hull->table.corners();
         made.side = hull->table.side();
