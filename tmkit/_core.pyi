@@ -879,7 +879,7 @@ class AttachedShape:
 
     def __init__(self, shape: Shape, pose: Pose = ..., *, color: numpy.typing.ArrayLike | None = None, visual: bool = True, collision: bool = True, friction: float | None = None, level: str | None = None) -> None: ...
 
-    def replace(self, **fields) -> AttachedShape:
+    def replace(self, **fields: object) -> AttachedShape:
         """
         Return a copy with other values of some fields.
 
@@ -1036,7 +1036,7 @@ class Joint:
 
     def __repr__(self) -> str: ...
 
-    def replace(self, **fields) -> Joint:
+    def replace(self, **fields: object) -> Joint:
         """
         Return a copy with other values of some fields.
 
@@ -1251,7 +1251,7 @@ class FrameSpecification:
 
     def __init__(self, name: str, parent: str | None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None: ...
 
-    def replace(self, **fields) -> FrameSpecification:
+    def replace(self, **fields: object) -> FrameSpecification:
         """
         Return a copy with other values of some fields.
 

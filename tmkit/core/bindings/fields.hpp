@@ -30,6 +30,7 @@ void bind_replace(nb::class_<Value>& cls, const Field<Value> (&fields)[count],
     for (const Field<Value>& field : known)
         text += (&field == &known.front() ? " ``" : ", ``") + std::string(field.name) + "``";
     text += ".\n\nRaises:\n    UnknownNameError: if there is no such field.\n    " + raises;
+    const std::string signature = formatted("def replace(self, **fields: object) -> {}", type);
     cls.def("replace", [known, names, check, type](const Value& self, const nb::kwargs& changes) {
         for (nb::handle key : changes.keys()) {
             std::string name;
@@ -51,7 +52,7 @@ void bind_replace(nb::class_<Value>& cls, const Field<Value> (&fields)[count],
         }
         check(changed);
         return changed;
-    }, "fields"_a, text.c_str());
+    }, "fields"_a, nb::sig(signature.c_str()), text.c_str());
 }
 
 }  // namespace tmkit::bindings
