@@ -50,12 +50,11 @@ def test_clients_edit_as_scenes_are_edited(served: tuple[WorldServer, Client]) -
     server, client = served
     q = [0.5]
     expected = server.live.scene
-    more: dict[str, Any] = {"pose": Pose([0, 1, 0]), "classes": ["movable"], "shapes": [Box([1, 2, 3])]}
+    pose, more = Pose([0, 1, 0]), {"classes": ["movable"], "shapes": [Box([1, 2, 3])]}
     for name in ("cup", "pan"):
-        expected = expected.add_frame(name, "table", pose=GaussianPose(covariance=COVARIANCE), **more).set_attribute(
-            name, "a", [1]
-        )
-        client.add_frame(name, "table", covariance=COVARIANCE, attributes={"a": [1]}, **more)
+        expected = expected.add_frame(name, "table", pose=GaussianPose(pose, COVARIANCE), **more)
+        expected = expected.set_attribute(name, "a", [1])
+        client.add_frame(name, "table", pose=pose, covariance=COVARIANCE, attributes={"a": [1]}, **more)
     joint = Revolute([0, 0, 1], lower=-1.0, upper=1.0)
     expected = expected.add_frame("door", "world", joint=joint).add_root("map").add_frame("knob", "door", body="door")
     client.add_frame("door", "world", joint=joint)
