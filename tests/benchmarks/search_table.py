@@ -29,7 +29,7 @@ from benchmarks.comparison.motion_problems import MotionProblem, read_motion_pro
 from benchmarks.tables import deliver, least_times, markdown_table, table_parser
 
 import tmkit as tk
-from tmkit.motion import CollisionWorld, PathQuery, PathStatus, recheck_path, search_path
+from tmkit.motion import CollisionWorld, PathQuery, PathSettings, PathStatus, recheck_path, search_path
 from tmkit.motion.ompl.planner import OmplPlanner
 from tmkit.robots.robot_files import find_manipulators
 
