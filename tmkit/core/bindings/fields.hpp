@@ -18,6 +18,16 @@ template <auto member, class Value> void set_member(Value& changed, nb::handle v
     target = nb::cast<std::remove_cvref_t<decltype(target)>>(value);
 }
 
+// Raises ArgumentError for a value of a type that the field cannot have.
+[[noreturn]] inline void raise_wrong_field(const char* type, const char* field, nb::handle value) {
+    const std::string received = nb::cast<std::string>(nb::str(value.type().attr("__name__")));
+    const std::string text = formatted("{}.replace(): '{}' cannot be a value of type {}", type, field, received);
+    const nb::object error = registered_function(Registered::errors)["ArgumentError"](
+        text, nb::arg("function") = "replace", nb::arg("argument") = field, nb::arg("received") = received);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    throw nb::python_error();
+}
+
 // `replace`: a copy with other values of some fields, set in the order of the table; `check` throws where they do not
 // fit each other.
 template <class Value, std::size_t count>
@@ -44,10 +54,7 @@ void bind_replace(nb::class_<Value>& cls, const Field<Value> (&fields)[count],
             try {
                 field.set(changed, value);
             } catch (const std::bad_cast&) {
-                const nb::str got = nb::type_name(value.type());
-                throw nb::type_error(
-                    formatted("{}.replace(): '{}' cannot be a value of type {}", type, field.name, got.c_str())
-                        .c_str());
+                raise_wrong_field(type, field.name, value);
             }
         }
         check(changed);
