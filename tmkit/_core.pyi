@@ -2251,19 +2251,6 @@ class SceneGraph:
                 edges contradict each other.
         """
 
-    def add(self, frame: FrameSpecification) -> SceneGraph:
-        """
-        Add a frame of all fields, such as inertia, attributes, noise and stamped poses. O(log n).
-
-        Args:
-            frame: its specification. A body that is not in the scene is added.
-
-        Raises:
-            UnknownNameError: if there is no such parent, or a mimic joint has no leader.
-            DuplicateNameError: if the name of the frame or joint is taken.
-            SceneError: if the body already has a frame in this tree that is not joined to the parent, or has an inertia.
-        """
-
     def make_root(self, frame: str) -> SceneGraph:
         """
         Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
@@ -2851,19 +2838,6 @@ class SceneEdit:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
             SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
                 edges contradict each other.
-        """
-
-    def add(self, frame: FrameSpecification) -> None:
-        """
-        Add a frame of all fields, such as inertia, attributes, noise and stamped poses. O(log n).
-
-        Args:
-            frame: its specification. A body that is not in the scene is added.
-
-        Raises:
-            UnknownNameError: if there is no such parent, or a mimic joint has no leader.
-            DuplicateNameError: if the name of the frame or joint is taken.
-            SceneError: if the body already has a frame in this tree that is not joined to the parent, or has an inertia.
         """
 
     def make_root(self, frame: str) -> None:

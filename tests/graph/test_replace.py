@@ -1,4 +1,4 @@
-"""Copies of immutable values with other fields, and scenes that are built from specifications."""
+"""Copies of immutable values with other fields, and frames with an uncertain pose."""
 
 from __future__ import annotations
 
@@ -155,39 +155,6 @@ def test_rules_hold_for_copies() -> None:
     assert noisy.replace(twist=None).twist_noise is None
     stamped = frame.replace(attributes={"key": Stamped(1, 2.0)})
     assert stamped.replace(pose=Pose([1, 0, 0])).attribute_stamps == {"key": 2.0}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"pose": Pose([1, 2, 3])},
-        {"joint": Revolute([0, 0, 1], name="turn").replace(damping=0.5)},
-        {"classes": ("movable",), "shapes": (AttachedShape(Box([1, 1, 1])).replace(stamp=2.0),)},
-        {"inertia": Inertia(2.0)},
-        {"attributes": {"key": [1, 2]}},
-        {"twist": ("world", [1, 2, 3, 4, 5, 6]), "twist_noise": _TWIST_NOISE},
-        {"stamps": StampedPoses([1.0], [Pose([1, 0, 0])])},
-        {"noise": _NOISE},
-        {"body": "Cart"},
-    ],
-)
-@pytest.mark.parametrize("in_place", [False, True])
-def test_a_scene_takes_a_frame_of_any_field(change: dict[str, Any], in_place: bool) -> None:
-    """``add`` makes the scene that ``from_frames`` makes of the same frames, also within an edit."""
-    frame = FrameSpecification("cup", "world").replace(**change)
-    expected = SceneGraph.from_frames([FrameSpecification("world", None), frame])
-    if in_place:
-        with SceneGraph().edit() as edit:
-            edit.add(frame)
-        found = edit.finish()
-    else:
-        found = SceneGraph().add(frame)
-    assert found == expected
-    assert found.digest == expected.digest
-    with pytest.raises(TmkitError, match="cup"):
-        found.add(frame)
-    with pytest.raises(UnknownNameError, match="did you mean 'world'"):
-        SceneGraph().add(frame.replace(parent="wrold"))
 
 
 def test_an_uncertain_pose_is_a_source_of_its_own() -> None:

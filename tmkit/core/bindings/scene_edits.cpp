@@ -167,20 +167,6 @@ Raises:
     CapacityError: no room for another frame, body or shape, or a name that is too long.})"));
 }
 
-template <class Self> void bind_add(auto& cls) {
-    cls.def("add", [](Self self, const FrameSpecification& frame) {
-        return apply_edit(self, [&](auto& s) { add_specified(s, frame); });
-    }, "frame"_a, R"(Add a frame of all fields, such as inertia, attributes, noise and stamped poses. O(log n).
-
-Args:
-    frame: its specification. A body that is not in the scene is added.
-
-Raises:
-    UnknownNameError: if there is no such parent, or a mimic joint has no leader.
-    DuplicateNameError: if the name of the frame or joint is taken.
-    SceneError: if the body already has a frame in this tree that is not joined to the parent, or has an inertia.)");
-}
-
 template <class Self> void bind_frame_edits(auto& cls) {
     cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(), "subtree"_a = false,
             text_for<Self>(R"(Remove a frame.
@@ -264,7 +250,6 @@ template <class Scene> void bind_scene_edits(nb::class_<Scene>& cls) {
     bind_frame_edits<Self>(cls);
     bind_add_frame<Self>(cls);
     bind_reparent<Self>(cls);
-    if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_add<Self>(cls);
     if constexpr (!std::is_same_v<Scene, SceneArrays>)
         cls.def(
             "make_root", EDIT(make_root, std::string_view), "frame"_a,
