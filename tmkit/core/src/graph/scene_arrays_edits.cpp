@@ -22,9 +22,10 @@ void SceneArrays::require_new_name(std::string_view name) const {
 void SceneArrays::require_fit(std::string_view text) const {
     if (frame_names_.fits(text)) return;
     const std::size_t most = capacities_.name_bytes;
-    throw Error(ErrorKind::capacity,
-                "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a larger capacity 'name_bytes'",
-                text, text.size(), most)
+    throw Error(
+        ErrorKind::capacity,
+        "'{}' has {} bytes, but only {} are kept for a name; construct SceneArrays with a larger capacity 'name_bytes'",
+        text, text.size(), most)
         .with({{"kind", "name_bytes"}, {"capacity", most}});
 }
 
