@@ -7,6 +7,7 @@ from tmkit._core import (
     Cone as Cone,
     Continuous as Continuous,
     Cylinder as Cylinder,
+    EdgeNoise as EdgeNoise,
     Fixed as Fixed,
     FrameSpecification as FrameSpecification,
     Free as Free,
