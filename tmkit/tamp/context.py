@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tmkit._support.initialization import initialize
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, arm_motion_planners
 from tmkit.manipulation.actions.primitives import MotionSettings
@@ -101,6 +102,14 @@ class SearchLog:
         """Record the version in which a plan ends."""
         self.end = version
 
+    def note_tree(self, tree: VersionTree) -> None:
+        """Record the version tree of a search that begins."""
+        self.trees.append(tree)
+
+    def note_constraint(self, constraint: LearnedConstraint) -> None:
+        """Record a constraint that the search learned."""
+        self.constraints.append(constraint)
+
     def note_search(self, name: str) -> None:
         """Record which search found a task plan."""
         self.searches[name] = None
@@ -144,13 +153,15 @@ class PlanningContext:
 
     def __post_init__(self) -> None:
         first, *others = self.manipulators
-        rules = CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(others))
-        object.__setattr__(self, "rules", rules)
-        object.__setattr__(self, "sampling", self._sampling(self.options.seed))
         planner = self.options.task_planner or FastDownward()
         assert not isinstance(planner, str)  # options replace names at construction
         is_ours = type(planner) in (FastDownward, CheckedTaskPlanner)
-        object.__setattr__(self, "task_planner", planner if is_ours else CheckedTaskPlanner(planner))
+        initialize(
+            self,
+            rules=CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(others)),
+            sampling=self._sampling(self.options.seed),
+            task_planner=planner if is_ours else CheckedTaskPlanner(planner),
+        )
 
     def _sampling(self, seed: int) -> SeededSamplers:
         return SeededSamplers(self.options.samplers or Samplers(), self.manipulators[0], seed)
@@ -189,7 +200,7 @@ class PlanningContext:
         with log.clock.phase(PlanningStage.TASK):
             found = self.task_planner.search(task, time_limit=log.seconds_left())
             if found.statistics.search:
-                log.searches[found.statistics.search] = None
+                log.note_search(found.statistics.search)
             return found
 
     def arms(
@@ -236,7 +247,7 @@ class PlanningContext:
             clock=log.clock,
             sampling=sampling,
         )
-        log.trees.append(tree)
+        log.note_tree(tree)
         return tree
 
     def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:

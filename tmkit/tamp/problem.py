@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.content_equality import ContentEquality
+from tmkit._support.initialization import initialize
 from tmkit.errors import TaskError
 from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph
@@ -77,8 +78,8 @@ class PlanningProblem(ContentEquality):
         for robot in self.robots if several else (self.robots,):  # type: ignore[union-attr]  # a sequence here
             check_argument(robot, (str, Path, Manipulator), "robots", function="plan")
         if self.q is not None:
-            object.__setattr__(self, "q", read_only(np.array(plain_numbers(self.q, "q"))))
-        object.__setattr__(self, "goal", _checked_goals(self.goal))
+            initialize(self, q=read_only(np.array(plain_numbers(self.q, "q"))))
+        initialize(self, goal=_checked_goals(self.goal))
 
     @property
     def goals(self) -> tuple[Goal, ...]:

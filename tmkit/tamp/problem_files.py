@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +102,12 @@ class _Reader:
     top: JsonNode
     file: Path
     reading: dict[str, Any]
-    folders: tuple[Path, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders in which named files may be."""
         allowed = (real_path(Path(folder)) for folder in self.reading["allow_folders"])
-        object.__setattr__(self, "folders", (*project_folders([self.file]), *allowed))
+        return (*project_folders([self.file]), *allowed)
 
     def read(self, domain: str | Path | None, semantics: str | Path | None) -> tuple[PlanningProblem, PlanningOptions]:
         """Return the problem and the options."""

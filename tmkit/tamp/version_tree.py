@@ -96,8 +96,8 @@ class FailureLog:
         """Count motions that were tried."""
         self.attempts += count
 
-    def add(self, record: FailureRecord) -> None:
-        """Count one failure."""
+    def count_failure(self, record: FailureRecord) -> None:
+        """Count one failure, and keep the first of each choice."""
         key = str(record.action), str(record.failure)
         self.counts[key] += 1
         records = self.records.setdefault(key, [])
@@ -230,7 +230,7 @@ class Expansion:
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_path_dependent or not is_of_scene
-        self._tree.log.add(replace(record, action=self._tree.domain.stated(self.action)))
+        self._tree.log.count_failure(replace(record, action=self._tree.domain.stated(self.action)))
 
 
 class VersionTree:

@@ -81,10 +81,7 @@ def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable
     @functools.wraps(function)
     def recall(scene: SceneGraph, /, *args: _P.args, **options: _P.kwargs) -> _T:
         if isinstance(scene, TracedScene) and not options:
-            call = function, args
-            found = scene._memo.get(call) or scene._call(call)
-            scene._reads.add(call)
-            value: _T = found.value
+            value: _T = scene._recall((function, args))
             return value
         return function(scene, *args, **options)
 
@@ -116,6 +113,12 @@ class TracedScene:
         self._scene, self._memo = scene, memo
         self._dependents = dependents or Dependents()
         self._reads: set[Key | Call] = set()  # of the kept function that runs
+
+    def _recall(self, call: Call) -> Any:
+        """Return the value of a call, kept or computed, and note that it is read."""
+        found = self._memo.get(call) or self._call(call)
+        self._reads.add(call)
+        return found.value
 
     def _call(self, call: Call) -> Kept:
         """Call a function, keep its value, and record what it reads."""

@@ -235,22 +235,26 @@ def compose_domain(
 def _composed(name: str, given: tuple[type[DomainPart], ...], words: tuple[tuple[str, str], ...]) -> PythonDomain:
     """Return what different parts make together."""
     bases = [part for part in given if not any(part is not other and issubclass(other, part) for other in given)]
-    made = cast(type[DomainPart], type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words)}))
-    for part in made.__mro__:
+    mixed = type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words)})
+    for part in mixed.__mro__:
         for missing in vars(part).get("needs", ()):
-            if not issubclass(made, missing):
+            if not issubclass(mixed, missing):
                 known = ", ".join(one.__name__ for one in given)
                 _refuse(part, f"part '{part.__name__}' needs part '{missing.__name__}', which is not among {known}")
         for other in vars(part).get("excludes", ()):
-            if issubclass(made, other):
+            if issubclass(mixed, other):
                 named = next((one for one in given if issubclass(one, other)), other).__name__
                 _refuse(part, f"parts '{part.__name__}' and '{named}' do not go together")
-    merged = MergedFragments(name, made)
-    made.domain, made._declared = merged.domain(), merged
-    made.stored_predicates = merged.named("stored_predicates")
-    made.probabilistic_predicates = merged.named("probabilistic_predicates").intersection(merged.own_predicates)
-    merged.require_semantics()
-    return _Composed(made.domain, made, (name, given, dict(words)))
+    merged = MergedFragments(name, mixed)
+    attributes = {
+        "domain": merged.domain(),
+        "_declared": merged,
+        "stored_predicates": merged.named("stored_predicates"),
+        "probabilistic_predicates": merged.named("probabilistic_predicates").intersection(merged.own_predicates),
+    }
+    semantics = cast(type[DomainPart], type("Semantics", (mixed,), attributes))
+    merged.require_semantics(semantics, semantics.domain)
+    return _Composed(semantics.domain, semantics, (name, given, dict(words)))
 
 
 @dataclass(frozen=True)

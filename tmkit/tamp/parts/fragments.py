@@ -18,6 +18,7 @@ from tmkit.errors import TaskError, UnknownNameError
 from tmkit.pddl import Domain, parse_domain
 from tmkit.pddl.formulas import Add, Delete, simple_effects
 from tmkit.pddl.parsing.source import Group, Source, Token
+from tmkit.tamp.domains.semantics import DomainSemantics
 
 _ARM = "?arm"
 _KEYS = (":parameters", ":precondition", ":effect")
@@ -215,20 +216,20 @@ class MergedFragments:
                 del texts[at : at + (3 if texts[at + 1 : at + 2] == ["-"] else 1)]
         return f"({' '.join(texts)})"
 
-    def require_semantics(self) -> None:
+    def require_semantics(self, made: type[DomainSemantics], domain: Domain) -> None:
         """Refuse a predicate that is neither derived nor stored, and an action that moves and is not carried out."""
-        made, placed = self.made, self.named("place_predicates")
+        placed = self.named("place_predicates")
         kept: list[str] = []
         fresh: list[str] = []
         for name, piece in self.predicates.items():
             if (method := getattr(made, f"facts_{spelled(name)}", None)) is not None:
                 (fresh if "q" in inspect.signature(method).parameters else kept).append(name)
-            elif not {self._renamed(name)} & (made.domain.derived_predicates | made.stored_predicates | placed):
+            elif not {self._renamed(name)} & (domain.derived_predicates | made.stored_predicates | placed):
                 what = f"predicate '{name}' has no semantics: define 'facts_{spelled(name)}(self, scene)'"
                 raise piece.error(f"{what}, or name it in 'place_predicates' or 'stored_predicates'")
         self.kept, self.fresh = tuple(kept), tuple(fresh)
         for name, pieces in self.actions.items():
-            effects = simple_effects(made.domain.action(self._renamed(name)).effect)
+            effects = simple_effects(domain.action(self._renamed(name)).effect)
             changed = {effect.atom.predicate for effect in effects if isinstance(effect, Add | Delete)}
             if changed - made.stored_predicates and not hasattr(made, f"do_{spelled(name)}"):
                 what = f"action '{name}' has no semantics: define 'do_{spelled(name)}(self, context, *arguments)'"

@@ -71,13 +71,14 @@ class ArmReach:
                 bare = scene.remove_frame(name, subtree=True)
                 source = self._without_movables(self._arm(transfer))[1]
                 world = rules.world(bare, rules.allowed_contacts(bare), margin=PLANNING_MARGIN, source=source)
-                node.worlds[name] = bare, world
+                node.keep_world(name, bare, world)
             bare, world = node.worlds[name]
             q = _values_by_name(scene, node.version.q, bare)
-            node.reached[key] = (
+            is_reached = (
                 self._is_free_at_contact(transfer, key, bare, world, q)
                 or self._reached(table, transfer, option, pose, bare, world, q) is not None
             )
+            node.note_reach({key: is_reached})
         return node.reached[key]
 
     def _is_free_at_contact(
@@ -121,7 +122,7 @@ class ArmReach:
         if failure.kind in _OF_ARM:
             self._failed.update(_key(transfer, k, pose) for k in same)
         elif not failure.is_path_dependent:
-            node.reached.update((_key(transfer, k, pose), False) for k in same)
+            node.note_reach({_key(transfer, k, pose): False for k in same})
 
     def samples(
         self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]

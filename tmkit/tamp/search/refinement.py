@@ -107,6 +107,10 @@ class _Level:
         self.next_child += 1
         return self.next_child - 1
 
+    def depend_on(self, step: int) -> None:
+        """Record that a failure depends on an earlier step."""
+        self.conflict.add(step)
+
     def resume(self, conflict: set[int], refuted: bytes | None) -> None:
         """Go on after a failure further down.
 
@@ -230,7 +234,8 @@ class _Descent:
                 steps = map(_step, (*self.nodes[1:], child))
                 if (self.bound is None or self.bound.is_below([*steps])) and self._can_end(child):
                     return child
-                level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
+                if len(self.levels) > 1:
+                    level.depend_on(len(self.levels) - 2)
                 continue
             if expansion.is_exhausted and expansion.restarts < self.budget.restarts and not expansion.is_impossible:
                 expansion.restart()

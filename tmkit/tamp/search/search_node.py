@@ -6,7 +6,7 @@ Invariants: what a node keeps of attempts and failures changes no version; versi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tmkit.graph import SceneGraph
@@ -168,6 +168,22 @@ class SearchNode:
     def count_try(self) -> None:
         """Count an attempt at a transfer."""
         self.tries += 1
+
+    def enter_queue(self, kind: str) -> None:
+        """Record that an entry of a kind is in the queue."""
+        self.queued.add(kind)
+
+    def leave_queue(self, kind: str) -> None:
+        """Record that the entry of a kind left the queue."""
+        self.queued.discard(kind)
+
+    def keep_world(self, name: str, scene: SceneGraph, world: CollisionWorld) -> None:
+        """Keep the version without an object and its collision world."""
+        self.worlds[name] = scene, world
+
+    def note_reach(self, reached: Mapping[object, bool]) -> None:
+        """Record whether the arm reaches grasps among the objects of the version."""
+        self.reached.update(reached)
 
     def note_blockers(self, names: Iterable[str], count: int = 1) -> None:
         """Count objects that were in the way."""

@@ -162,7 +162,7 @@ class VersionSearch:
         """Queue a node, once for each kind."""
         if kind in node.queued or (kind == TRANSFERS and not self._has_transfers):
             return
-        node.queued.add(kind)
+        node.enter_queue(kind)
         settings = self._settings
         tries = node.tries if kind == TRANSFERS else node.refinement_cost
         priority = len(node.moves) + settings.heuristic_weight * node.estimate + settings.cost_per_try * tries
@@ -170,7 +170,7 @@ class VersionSearch:
 
     def _pop(self) -> tuple[SearchNode, str]:
         _, _, node, kind = heapq.heappop(self._queue)
-        node.queued.discard(kind)
+        node.leave_queue(kind)
         return node, kind
 
     def _update(self, node: SearchNode, kind: str) -> bool:
@@ -532,7 +532,7 @@ class VersionSearch:
         assert action is not None, "a lesson is about an action"
         stated = str(self.context.domain.stated(action))
         context = tuple(lesson.reason.replace(") (", ")\n(").splitlines())  # facts, or one sentence
-        self.log.constraints.append(LearnedConstraint(stated, context, is_proved))
+        self.log.note_constraint(LearnedConstraint(stated, context, is_proved))
         _logger.info("forbidden: %s while %s", action, lesson.reason or "anything")
 
     def _give_root_a_plan(self) -> bool:

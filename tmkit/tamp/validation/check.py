@@ -121,8 +121,8 @@ def validate_plan(
         SceneError: the plan's first scene cannot be told in the domain's predicates.
     """
     check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
-    check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
-    check.problems.extend(_scene_differences(plan, scene, robot))
+    domain_of_plan = load_plan_domain(plan, domain, semantics)
+    check = _Check(plan, domain_of_plan, on_progress, problems=[*_scene_differences(plan, scene, robot)])
     check.run()
     return ValidationReport(
         tuple(check.problems), len(plan.steps), check.segments, check.configurations, tuple(_assumptions(plan, scene))
@@ -139,17 +139,7 @@ def step_check(
         domain: the domain.
         known: segments of a valid plan with the same objects: what their motion asks of motors and fingers is known.
     """
-    check = _Check(plan, domain, known=frozenset(known))
-
-    def faults(step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
-        check.problems.clear()
-        try:
-            check._check_step(step, scene, q, str(step.action))
-        except TmkitError as error:  # it speaks of what is not there
-            return (str(error),)
-        return tuple(check.problems)
-
-    return faults
+    return _Check(plan, domain, known=frozenset(known)).step_faults
 
 
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
@@ -215,6 +205,15 @@ class _Check:
         if not self.problems:
             self.problems += timing_faults(self.plan, self.rules)
         self._tell(len(self.plan.steps), "")
+
+    def step_faults(self, step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
+        """Return the faults of a step alone, from a scene and configuration (n_joints,)."""
+        self.problems = []
+        try:
+            self._check_step(step, scene, q, str(step.action))
+        except TmkitError as error:  # a frame or joint is missing
+            return (str(error),)
+        return tuple(self.problems)
 
     def _tell(self, step: int, action: str) -> None:
         if self.on_progress is not None:

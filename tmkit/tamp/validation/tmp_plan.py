@@ -15,7 +15,7 @@ of where the planner wanted it. Writing what was read gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -149,14 +149,6 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
 
 
 @dataclass(slots=True)
-class _Step:
-    """An action with what follows it."""
-
-    action: TmpAction
-    entries: list[TmpMotion | TmpReparent] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class _PlanReader:
     """Where the plan has got to: the version of the scene and the configuration."""
 
@@ -168,15 +160,15 @@ class _PlanReader:
 
     def read(self, entries: Sequence[TmpEntry], *, goal: str) -> Plan:
         """Return the plan that the entries tell."""
-        steps: list[_Step] = []
+        steps: list[tuple[TmpAction, list[TmpMotion | TmpReparent]]] = []
         begun = False
         for entry in entries:
             if isinstance(entry, TmpAction):
-                steps.append(_Step(entry))
+                steps.append((entry, []))
             elif isinstance(entry, TmpComment):
                 continue
             elif steps:
-                steps[-1].entries.append(entry)
+                steps[-1][1].append(entry)
             elif isinstance(entry, TmpMotion) and len(entry.waypoints) == 1 and not begun:
                 self.q = self.configuration(entry, entry.waypoints[0])
                 begun = True
@@ -194,7 +186,7 @@ class _PlanReader:
             semantics=self.domain.semantics_name,
             goal=goal,
             seed=0,
-            steps=tuple(self.step(step) for step in steps),
+            steps=tuple(self.step(*step) for step in steps),
         )
 
     def configuration(self, motion: TmpMotion, waypoint: Waypoint) -> NDArray[np.float64]:
@@ -207,14 +199,14 @@ class _PlanReader:
             self.scene.configuration(dict(zip(motion.joints, waypoint.values, strict=True)), base=self.q), dtype=float
         )
 
-    def step(self, step: _Step) -> PlanStep:
-        """Carry out an action, and return it."""
-        action = self.action(step.action)
+    def step(self, named: TmpAction, entries: Sequence[TmpMotion | TmpReparent]) -> PlanStep:
+        """Carry out an action with the entries that follow it, and return it."""
+        action = self.action(named)
         before, q = self.scene, np.array(self.q)
         segments: list[Segment] = []
         motions: list[TmpMotion] = []
         changed: Segment | None = None
-        for entry in step.entries:
+        for entry in entries:
             if isinstance(entry, TmpMotion):
                 motions.append(entry)
                 continue
@@ -222,7 +214,7 @@ class _PlanReader:
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
         segments = self.with_exemptions(segments, before)
-        made = self.changes(action, before, q, has_motion=bool(step.entries))
+        made = self.changes(action, before, q, has_motion=bool(entries))
         self.scene = with_class_changes(self.scene, made)
         return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
 
