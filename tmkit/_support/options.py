@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias
 
+from tmkit._support.initialization import initialize
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import ArgumentError, ConfigurationError, UnknownNameError
 
@@ -110,7 +111,7 @@ class CheckedOptions:
             kind: OptionKind | None = entry.metadata.get("kind")
             value = getattr(self, entry.name)
             if kind is not None and not (value is None and (entry.default is None or kind.unlimited)):
-                object.__setattr__(self, entry.name, kind.checked(entry.name, value))
+                initialize(self, **{entry.name: kind.checked(entry.name, value)})
 
     def __repr__(self) -> str:
         values = ((entry, getattr(self, entry.name)) for entry in fields(self))  # type: ignore[arg-type]  # as above

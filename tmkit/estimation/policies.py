@@ -21,6 +21,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._support.initialization import initialize
 from tmkit.errors import SceneError
 from tmkit.graph.observation_frames import Observation
 from tmkit.spatial import GaussianPose
@@ -87,7 +88,7 @@ class ByTag:
     tags: tuple[str, ...]
 
     def __init__(self, *tags: str) -> None:
-        object.__setattr__(self, "tags", tags)
+        initialize(self, tags=tags)
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest with the first tag that has one; nothing when none has any."""

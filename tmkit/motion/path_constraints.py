@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.argument_errors import check_argument, degrees_hint
 from tmkit._support.elementary import atan2, norms
+from tmkit._support.initialization import initialize
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
@@ -71,7 +72,7 @@ class PathConstraint:
         check_argument(self.frame, str, "frame", function="PathConstraint")
         if self.kind not in _KEYS:
             raise UnknownNameError.of("kind of path constraint", self.kind, _KEYS)
-        object.__setattr__(self, "tolerance", plain_number(self.tolerance, "tolerance"))
+        initialize(self, tolerance=plain_number(self.tolerance, "tolerance"))
         most = math.pi if self.kind == "orientation" else math.inf
         if not (_LEAST_TOLERANCE <= self.tolerance <= most and math.isfinite(self.tolerance)):
             known = "an angle from 1e-4 to pi radians" if self.kind == "orientation" else "at least 1e-4 m, and finite"
@@ -86,7 +87,7 @@ class PathConstraint:
                 raise ConfigurationError(f"{name} must be {kind}, not {getattr(self, name)}")
             if is_direction and abs(length - 1.0) > 1e-12:  # a unit vector keeps its bits
                 vector = vector / length
-            object.__setattr__(self, name, tuple(vector.tolist()))
+            initialize(self, **{name: tuple(vector.tolist())})
 
     def values(self, scene: SceneGraph, q: ArrayLike) -> NDArray[np.float64]:
         """Return the angle or distance that ``tolerance`` bounds, radians or metres.

@@ -14,6 +14,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Generic, TypeVar
 
+from tmkit._support.initialization import initialize
 from tmkit.errors import TaskError, UnknownNameError
 from tmkit.pddl.evaluation import Interpretation, in_words
 from tmkit.pddl.formulas import Action, Axiom, Fact, Formula, GroundAction, Parameter
@@ -253,18 +254,17 @@ class Problem:
     ) -> None:
         as_types = ((key, (types,) if isinstance(types, str) else tuple(types)) for key, types in objects.items())
         numbers: Mapping[Fact, float] = {} if values is None else values
-        attributes: tuple[tuple[str, object], ...] = (
-            ("name", name),
-            ("domain", domain),
-            ("objects", FrozenMapping(as_types)),
-            ("init", init),
-            ("goal", goal),
-            ("metric", metric),
-            ("values", FrozenMapping[Fact, float](numbers)),
-            ("source", source),
+        initialize(
+            self,
+            name=name,
+            domain=domain,
+            objects=FrozenMapping(as_types),
+            init=init,
+            goal=goal,
+            metric=metric,
+            values=FrozenMapping[Fact, float](numbers),
+            source=source,
         )
-        for attribute, value in attributes:
-            object.__setattr__(self, attribute, value)
         for fault in self._faults():
             raise self.error(fault)
 

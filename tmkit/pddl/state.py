@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from tmkit._support.initialization import initialize
 from tmkit.pddl.formulas import Fact
 
 _NO_VALUES: frozenset[tuple[Fact, float]] = frozenset()
@@ -58,8 +59,7 @@ class State:
     _values: frozenset[tuple[Fact, float]]
 
     def __init__(self, facts: Iterable[Fact] = (), values: Mapping[Fact, float] | None = None) -> None:
-        object.__setattr__(self, "_facts", frozenset(facts))
-        object.__setattr__(self, "_values", frozenset(values.items()) if values else _NO_VALUES)
+        initialize(self, _facts=frozenset(facts), _values=frozenset(values.items()) if values else _NO_VALUES)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a State cannot be changed; '{name}' was to be set")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument, degrees_hint
+from tmkit._support.initialization import initialize
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
@@ -156,7 +157,7 @@ class ArmAt:
             raise ConfigurationError("a goal of the arm must name at least one joint, with finite values")
         if not (0.0 < self.tolerance < math.inf):
             raise ConfigurationError(f"tolerance of a goal must be positive, not {self.tolerance}")
-        object.__setattr__(self, "joints", dict(self.joints))
+        initialize(self, joints=dict(self.joints))
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
         """Return why the goal does not hold; None if it holds.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtim
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.initialization import initialize
 from tmkit.relations.violations import SemanticError, Violation, refusal
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ _Made = TypeVar("_Made")
 def trusted(cls: type[_Made], **arrays: Vector) -> _Made:
     """Make a representation from read-only arrays that are known to be right, such as products of rotations."""
     made = object.__new__(cls)
-    made.__dict__.update(arrays)
+    initialize(made, **arrays)
     return made
 
 
@@ -253,7 +254,7 @@ class Vector3(Plain):
     called: ClassVar[str] = ""  # in messages; the relation by default
 
     def __init__(self, vector: ArrayLike) -> None:
-        self.__dict__.update(vector=array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True))
+        initialize(self, vector=array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True))
 
     def _numbers(self) -> Numbers:
         return (self.vector,)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.initialization import initialize
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
@@ -90,8 +91,8 @@ class Manipulator:
 
     def __post_init__(self) -> None:
         source = f"robot '{self.name}'"
-        for item in fields(self):
-            object.__setattr__(self, item.name, _checked(item.name, getattr(self, item.name), source))
+        checked = {item.name: _checked(item.name, getattr(self, item.name), source) for item in fields(self)}
+        initialize(self, **checked)
         self._check_itself(source)
 
     def __hash__(self) -> int:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose, Retraction
+from tmkit._support.initialization import initialize
 from tmkit._support.results import IteratedEstimate
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance, covariance_root, whitened_rounding
@@ -104,9 +105,9 @@ class PositionMeasurement:
     point: Array
 
     def __init__(self, position: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        object.__setattr__(self, "position", _vector(position, "position"))
-        object.__setattr__(self, "covariance", checked_covariance(covariance, 3))
-        object.__setattr__(self, "point", _vector(point, "point"))
+        initialize(self, position=_vector(position, "position"))
+        initialize(self, covariance=checked_covariance(covariance, 3))
+        initialize(self, point=_vector(point, "point"))
 
     @property
     def noise(self) -> Array:
@@ -148,7 +149,7 @@ class BearingMeasurement:
         unit.flags.writeable = False
         matrix = plain_numbers(covariance, "covariance")
         spread = checked_covariance(matrix * np.eye(2) if matrix.ndim == 0 else matrix, 2)
-        self.__dict__.update(direction=unit, covariance=spread, point=_vector(point, "point"))
+        initialize(self, direction=unit, covariance=spread, point=_vector(point, "point"))
 
     @property
     def noise(self) -> Array:
@@ -214,8 +215,8 @@ class RangeMeasurement:
             value = plain_number(given, what)
             if not (np.isfinite(value) and value >= 0.0):
                 raise SceneError(f"{what} must be a finite number that is not negative, not {value}")
-            object.__setattr__(self, what, value)
-        object.__setattr__(self, "point", _vector(point, "point"))
+            initialize(self, **{what: value})
+        initialize(self, point=_vector(point, "point"))
 
     @property
     def noise(self) -> Array:

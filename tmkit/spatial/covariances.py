@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose, adjoint, right_jacobian
+from tmkit._support.initialization import initialize
 from tmkit.errors import SceneError
 from tmkit.spatial.plain import plain_number, plain_numbers
 
@@ -164,7 +165,7 @@ class GaussianTwist:
             raise SceneError(f"a twist is six finite numbers [v, omega], not {np.array2string(vector, threshold=8)}")
         vector.flags.writeable = False
         spread = checked_covariance(np.zeros((6, 6)) if covariance is None else covariance, 6)
-        self.__dict__.update(mean=vector, covariance=spread)
+        initialize(self, mean=vector, covariance=spread)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GaussianTwist):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose, adjoint, compose_each, exp_each, log_each
+from tmkit._support.initialization import initialize
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance, covariance_root, even
 from tmkit.spatial.plain import plain_numbers
@@ -43,15 +44,15 @@ class JointGaussianPose:
     covariance: Array
 
     def __init__(self, means: Sequence[Pose], covariance: ArrayLike) -> None:
-        object.__setattr__(self, "means", tuple(means))
-        object.__setattr__(self, "covariance", checked_covariance(covariance, 6 * len(self.means)))
+        initialize(self, means=tuple(means))
+        initialize(self, covariance=checked_covariance(covariance, 6 * len(self.means)))
 
     @classmethod
     def _trusted(cls, means: Sequence[Pose], covariance: Array) -> JointGaussianPose:
         """Return one of a covariance that is one by construction, without the check."""
         made = object.__new__(cls)
         covariance.flags.writeable = False
-        made.__dict__.update(means=tuple(means), covariance=covariance)
+        initialize(made, means=tuple(means), covariance=covariance)
         return made
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.initialization import initialize
 from tmkit.errors import SceneError
 
 
@@ -37,7 +38,7 @@ def check_fields(owner: Any) -> None:
         value = getattr(owner, name)
         if hasattr(value, "magnitude") or (isinstance(value, tuple) and any(hasattr(v, "magnitude") for v in value)):
             made = _plain(value, name)
-            object.__setattr__(owner, name, tuple(made) if isinstance(value, tuple) else made)
+            initialize(owner, **{name: tuple(made) if isinstance(value, tuple) else made})
 
 
 def read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape, diff
+from tmkit._support.initialization import initialize
 from tmkit.errors import ArgumentError, BlockError, DuplicateNameError, MissingExtraError, TmkitError, UnknownNameError
 from tmkit.graph import joint_history
 from tmkit.graph.nodes import SceneNode, walk_nodes
@@ -76,7 +77,7 @@ class FunctionBlock(ABC):
     def __post_init__(self) -> None:
         check_fields(self)
         if not self.output_hook:
-            object.__setattr__(self, "output_hook", self.input_hook)
+            initialize(self, output_hook=self.input_hook)
 
     @property
     @abstractmethod

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, fields
 from numpy.typing import ArrayLike
 
 from tmkit._core import SceneGraph, Shape
+from tmkit._support.initialization import initialize
 from tmkit.errors import DuplicateNameError, SceneError, UnknownNameError
 from tmkit.graph.patterns.placed import PlacedScene
 
@@ -97,10 +98,16 @@ class Part:
             raise SceneError(f"part '{name}': a {shape} has {_DIMENSIONS[shape]} dimensions, not {len(ranges)}")
         if count < 1:
             raise SceneError(f"part '{name}' is there at least once, not {count} times")
-        asked = _frozen(dict(attributes))
-        values = (name, tuple(sorted(set(classes))), shape, ranges, asked, test, count)
-        for entry, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, entry.name, value)
+        initialize(
+            self,
+            name=name,
+            classes=tuple(sorted(set(classes))),
+            shape=shape,
+            dimensions=ranges,
+            attributes=_frozen(dict(attributes)),
+            test=test,
+            count=count,
+        )
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -232,9 +239,8 @@ class Pattern:
             for relation in relations
             for a, b in _pairs_of(relation, {part.name: part for part in parts})
         )
-        for name, value in (("parts", parts), ("relations", relations), ("roles", roles), ("conditions", conditions)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "order_conditions", tuple(_order_conditions(self)))
+        initialize(self, parts=parts, relations=relations, roles=roles, conditions=conditions)
+        initialize(self, order_conditions=tuple(_order_conditions(self)))
 
     def part_of(self, role: str) -> Part:
         """Return the part that a role is one of.

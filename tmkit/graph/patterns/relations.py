@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import Pose, Shape
+from tmkit._support.initialization import initialize
 from tmkit.errors import SceneError
 from tmkit.graph.patterns.pattern import Relation
 from tmkit.graph.patterns.placed import PlacedScene
@@ -128,7 +129,7 @@ class _OfAxes(_BuiltIn):
             axis = tuple(float(value) for value in getattr(self, name))
             if len(axis) != 3 or not 1e-9 < math.hypot(*axis) < math.inf:
                 raise SceneError(f"{type(self).__name__}: {name} is a direction of three numbers, not {axis}")
-            object.__setattr__(self, name, axis)
+            initialize(self, **{name: axis})
 
     @property
     def is_symmetric(self) -> bool:

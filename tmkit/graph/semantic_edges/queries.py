@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
+from tmkit._support.initialization import initialize
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.graph.moments import moment
 from tmkit.graph.rigid import edges_of_twists
@@ -269,7 +270,7 @@ def held(representation: Any, numbers: Vector) -> Any:
         return held
     if representation is representations.VectorAndMatrix:
         held = object.__new__(representation)
-        held.__dict__.update(vector=numbers[:3, 3], matrix=numbers[:3, :3])
+        initialize(held, vector=numbers[:3, 3], matrix=numbers[:3, :3])
         return held
     if representation.relation == "Pose":
         return representation.of((numbers[:3, 3], numbers[:3, :3]))

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._support.initialization import initialize
 from tmkit.relations.representation import (
     ROTATION_TOLERANCE,
     FrameToFrame,
@@ -52,7 +53,7 @@ class RotationMatrix(Multiplied):
     what = "a rotation matrix"
 
     def __init__(self, matrix: ArrayLike) -> None:
-        object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
+        initialize(self, matrix=rotation_of(matrix, "rotation matrix"))
 
     def _numbers(self) -> Numbers:
         return (self.matrix,)
@@ -73,7 +74,7 @@ class UnitQuaternion(Multiplied):
     what = "a unit quaternion that is multiplied"
 
     def __init__(self, quat_xyzw: ArrayLike) -> None:
-        object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
+        initialize(self, quat_xyzw=unit_vector(quat_xyzw, 4, "unit quaternion"))
 
     def _numbers(self) -> Numbers:
         return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
@@ -105,7 +106,7 @@ class EulerAngles(Multiplied):
         if not ok or letters[0] == letters[1] or letters[1] == letters[2]:
             rule = "a sequence is three axes, no two neighbours alike, all capital or all small, as ZYX or xyz"
             raise refusal("Euler angles", rule, repr(sequence))
-        self.__dict__.update(angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence)
+        initialize(self, angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence)
 
     def _numbers(self) -> Numbers:
         return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
@@ -152,7 +153,7 @@ class AxisAngle(Plain):
     relation = "Orientation"
 
     def __init__(self, axis: ArrayLike, angle: float) -> None:
-        self.__dict__.update(axis=unit_vector(axis, 3, "axis"), angle=float(array_of(angle, (), "angle", unit="rad")))
+        initialize(self, axis=unit_vector(axis, 3, "axis"), angle=float(array_of(angle, (), "angle", unit="rad")))
 
     def _numbers(self) -> Numbers:
         return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
@@ -203,7 +204,7 @@ class HomogeneousMatrix(FrameToFrame):
         if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _ROUNDING:
             row = np.array2string(made[..., 3, :])
             raise refusal("homogeneous matrix", "its last row is 0 0 0 1", row)
-        object.__setattr__(self, "matrix", made)
+        initialize(self, matrix=made)
 
     def _numbers(self) -> Numbers:
         return self.matrix[..., :3, 3], self.matrix[..., :3, :3]
@@ -233,8 +234,8 @@ class VectorAndMatrix(Multiplied):
     what = "a rotation matrix"
 
     def __init__(self, vector: ArrayLike, matrix: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m", is_batch=True))
-        object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
+        initialize(self, vector=array_of(vector, (3,), "position vector", unit="m", is_batch=True))
+        initialize(self, matrix=rotation_of(matrix, "rotation matrix"))
         _require_alike(self.vector, self.matrix[..., 0])
 
     def _numbers(self) -> Numbers:
@@ -262,8 +263,8 @@ class VectorAndQuaternion(Multiplied):
     what = "a unit quaternion that is multiplied"
 
     def __init__(self, vector: ArrayLike, quat_xyzw: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m", is_batch=True))
-        object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
+        initialize(self, vector=array_of(vector, (3,), "position vector", unit="m", is_batch=True))
+        initialize(self, quat_xyzw=unit_vector(quat_xyzw, 4, "unit quaternion"))
         _require_alike(self.vector, self.quat_xyzw)
 
     @classmethod
@@ -304,8 +305,8 @@ class VectorAndRotationVector(Plain):
     relation = "Pose"
 
     def __init__(self, vector: ArrayLike, rotation: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
-        object.__setattr__(self, "rotation", array_of(rotation, (3,), "rotation vector", unit="rad"))
+        initialize(self, vector=array_of(vector, (3,), "position vector", unit="m"))
+        initialize(self, rotation=array_of(rotation, (3,), "rotation vector", unit="rad"))
 
     def _numbers(self) -> Numbers:
         return self.vector, frozen(rotations().from_rotvec(np.array(self.rotation)).as_matrix())
@@ -330,8 +331,8 @@ class DualQuaternion(FrameToFrame):
     what = "a dual quaternion"
 
     def __init__(self, real: ArrayLike, dual: ArrayLike) -> None:
-        object.__setattr__(self, "real", unit_vector(real, 4, "real part of a dual quaternion"))
-        object.__setattr__(self, "dual", array_of(dual, (4,), "dual part of a dual quaternion"))
+        initialize(self, real=unit_vector(real, 4, "real part of a dual quaternion"))
+        initialize(self, dual=array_of(dual, (4,), "dual part of a dual quaternion"))
         which = "real and dual part of a unit dual quaternion"
         require_orthogonal(self.real, self.dual, which=which, what="dual quaternion")
 
@@ -368,10 +369,10 @@ class FiniteScrew(OfFrames):
     what = "a finite screw"
 
     def __init__(self, direction: ArrayLike, moment: ArrayLike, angle: float, displacement: float) -> None:
-        object.__setattr__(self, "direction", unit_vector(direction, 3, "direction of a screw axis"))
-        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of a screw axis", unit="m"))
-        object.__setattr__(self, "angle", float(array_of(angle, (), "angle", unit="rad")))
-        object.__setattr__(self, "displacement", float(array_of(displacement, (), "displacement", unit="m")))
+        initialize(self, direction=unit_vector(direction, 3, "direction of a screw axis"))
+        initialize(self, moment=array_of(moment, (3,), "moment of a screw axis", unit="m"))
+        initialize(self, angle=float(array_of(angle, (), "angle", unit="rad")))
+        initialize(self, displacement=float(array_of(displacement, (), "displacement", unit="m")))
         require_orthogonal(self.direction, self.moment, which="direction and moment of a line", what="screw axis")
 
     @property

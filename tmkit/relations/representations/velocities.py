@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._support.initialization import initialize
 from tmkit.relations.representation import (
     ROTATION_TOLERANCE,
     Numbers,
@@ -50,7 +51,7 @@ class Vector6(Plain):
     halves: ClassVar[tuple[slice, slice]] = (slice(3), slice(3, 6))
 
     def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation, is_batch=True))
+        initialize(self, vector=array_of(vector, (6,), self.relation, is_batch=True))
 
     @classmethod
     def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
@@ -97,7 +98,8 @@ class Line(Plain):
     is_turn: ClassVar[bool]  # whether the line vector is the intensity about the line, and the second of the numbers
 
     def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
-        self.__dict__.update(
+        initialize(
+            self,
             direction=unit_vector(direction, 3, "direction of an axis"),
             moment=array_of(moment, (3,), "moment of an axis", unit="m"),
             about=float(array_of(about, (), "intensity about an axis", unit=self.units[0])),
@@ -251,7 +253,7 @@ class RotationMatrixRate(_Rate):
 
     def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
         turned = rotation_of(matrix, "rotation matrix")
-        self.__dict__.update(matrix=turned, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
+        initialize(self, matrix=turned, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
         _require_skew(self.rate @ self.matrix.T, self.what)
 
     def _numbers(self) -> Numbers:
@@ -281,7 +283,7 @@ class QuaternionRate(_Rate):
 
     def __init__(self, quat_xyzw: ArrayLike, rate_xyzw: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
         quat = unit_vector(quat_xyzw, 4, "unit quaternion")
-        self.__dict__.update(quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of)
+        initialize(self, quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of)
         which = "a unit quaternion and its derivative"
         require_orthogonal(self.quat_xyzw, self.rate_xyzw, which=which, what=self.what)
 
@@ -312,7 +314,7 @@ class EulerAngleRates(_Rate):
     what = "a set of Euler angle rates"
 
     def __init__(self, angles: EulerAngles, rates: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
-        self.__dict__.update(angles=angles, rates=array_of(rates, (3,), self.what, unit="rad/s"), coord_of=coord_of)
+        initialize(self, angles=angles, rates=array_of(rates, (3,), self.what, unit="rad/s"), coord_of=coord_of)
 
     def _numbers(self) -> Numbers:
         return (frozen(_rate_axes(self.angles) @ self.rates),)
@@ -346,7 +348,7 @@ class PoseMatrixRate(_Rate):
 
     def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None) -> None:
         made = HomogeneousMatrix(matrix)
-        self.__dict__.update(matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of)
+        initialize(self, matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of)
         if self.rate[3].any():
             raise refusal(self.what, "its last row is zero", np.array2string(self.rate[3]))
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
