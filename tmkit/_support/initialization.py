@@ -4,6 +4,6 @@ from __future__ import annotations
 
 
 def initialize(value: object, /, **fields: object) -> None:
-    """Set fields of an immutable value. Only its own ``__init__`` or ``__post_init__`` may call this function."""
+    """Set fields of an immutable value under construction; only constructors of its class may call this function."""
     for name, field in fields.items():
         object.__setattr__(value, name, field)

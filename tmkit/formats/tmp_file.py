@@ -136,7 +136,7 @@ def read_tmp(path: str | Path, *, limits: ReadingLimits | None = None) -> TmpFil
         elif "#" in written:
             comment = written.lstrip().removeprefix("#").removeprefix(" ").rstrip()
             place = SourceLocation(str(source), number, written.index("#") + 1, written)
-            reader.entries.append(TmpComment(comment, place))
+            reader.add_comment(TmpComment(comment, place))
     reader.finish_motion()
     return TmpFile(str(source), tuple(reader.entries))
 
@@ -157,6 +157,9 @@ class _Reader:
     entries: list[TmpEntry] = field(default_factory=list)
     motion: int | None = None  # index of the motion that the next waypoint belongs to
     waypoints: list[Waypoint] = field(default_factory=list)
+
+    def add_comment(self, comment: TmpComment) -> None:
+        self.entries.append(comment)
 
     def add(self, line: _Line) -> None:
         kind, words = line.words[0], line.words[1:]

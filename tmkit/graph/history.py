@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyrsistent import PList, plist
 
 from tmkit._core import SceneGraph, diff
+from tmkit._support.initialization import initialize
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_number
@@ -247,7 +248,7 @@ class SceneHistory:
     @staticmethod
     def _made(now: PList[HistoryEntry], undone: PList[HistoryEntry]) -> SceneHistory:
         history = SceneHistory.__new__(SceneHistory)
-        history._now, history._undone = now, undone
+        initialize(history, _now=now, _undone=undone)
         return history
 
     def _extended(

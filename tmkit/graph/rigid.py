@@ -175,6 +175,16 @@ class _Kept:
     noise: EdgeNoise | None  # of its pose relative to the parent that it will have
     masses: list[tuple[Pose, Inertia]] = field(default_factory=list)  # of bodies that go: here_from_there, inertia
 
+    def take_shapes(self, shapes: Iterable[AttachedShape], partners: frozenset[str] | None) -> None:
+        """Take over shapes of a frame, and its partners if it is the first that collides (None if it does not)."""
+        self.shapes.extend(shapes)
+        if partners is not None and not self.collides:
+            self.partners, self.collides = partners, True
+
+    def take_mass(self, here_from_there: Pose, inertia: Inertia) -> None:
+        """Take over the inertia of a body."""
+        self.masses.append((here_from_there, inertia))
+
 
 def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     """Return the scene without the frames that a fixed edge ties to another and that mean nothing by themselves.
@@ -220,11 +230,9 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
                 kept[name] = _Kept(frame, parent, above_from_frame, own, partners[name], collides, stamps, noise)
                 place[name] = (name, Pose())
                 continue
-            holder = kept[above]
             place[name] = (above, above_from_frame)
-            holder.shapes += [part.replace(pose=above_from_frame @ part.pose) for part in frame.shapes]
-            if collides and not holder.collides:
-                holder.partners, holder.collides = partners[name], True
+            moved = [part.replace(pose=above_from_frame @ part.pose) for part in frame.shapes]
+            kept[above].take_shapes(moved, partners[name] if collides else None)
     if len(kept) == len(scene):
         return scene
     _place_inertia(scene, kept, place)
@@ -298,9 +306,9 @@ def _place_inertia(scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, t
         body = scene.body(name)
         if body in staying and scene.root(staying[body]) == scene.root(name):
             there = staying[body]
-            kept[there].masses.append((scene.pose(name, relative_to=there), inertia))
+            kept[there].take_mass(scene.pose(name, relative_to=there), inertia)
         else:
-            kept[holder].masses.append((holder_from_frame, inertia))
+            kept[holder].take_mass(holder_from_frame, inertia)
 
 
 def _specification(frame: _Kept) -> FrameSpecification:

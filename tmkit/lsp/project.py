@@ -102,6 +102,19 @@ class Project:
     frames: dict[Path, tuple[FrameSpec, ...]] = field(default_factory=dict)
     _closed: dict[Path, tuple[tuple[int, int], TextIndex]] = field(default_factory=dict)
 
+    def update(self, real: Path, index: TextIndex) -> None:
+        """Take the text of a file from the editor."""
+        self.open[real] = index
+
+    def close(self, real: Path) -> None:
+        """Forget the text and the frames of a file that was open."""
+        self.open.pop(real)
+        self.frames.pop(real, None)
+
+    def keep_frames(self, real: Path, frames: tuple[FrameSpec, ...]) -> None:
+        """Keep the frames of the scene of an open file that has no errors."""
+        self.frames[real] = frames
+
     def index_of(self, path: Path) -> TextIndex | None:
         """Return the text of a file: that in the editor, else that on the disk; ``None`` if it cannot be read."""
         real = real_path(path)

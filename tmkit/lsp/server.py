@@ -92,7 +92,7 @@ class _Editor:
             return
         text = document.source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         self._uris[real_path(path)] = uri
-        self._project.open[real_path(path)] = TextIndex(path, text)
+        self._project.update(real_path(path), TextIndex(path, text))
         self._check(real_path(path))
 
     def saved(self, _: types.DidSaveTextDocumentParams) -> None:
@@ -103,8 +103,7 @@ class _Editor:
         index = self._index(event.text_document.uri)
         if index is not None:
             real = real_path(index.path)
-            self._project.open.pop(real)
-            self._project.frames.pop(real, None)
+            self._project.close(real)
             self._before.pop(real, None)
             self._tasks.pop(real).cancel()
             self._send(index, [])
@@ -136,7 +135,7 @@ class _Editor:
                 return
             self._before[real] = found
             if frames is not None:
-                self._project.frames[real] = frames
+                self._project.keep_frames(real, frames)
             self._send(index, found)
 
     def _send(self, index: TextIndex, found: list[Finding]) -> None:

@@ -166,6 +166,14 @@ class Symbol:
     keyword: str  # the word that declares it
     parent: str = ""  # what it is below, empty if the text does not say
 
+    def end_at(self, end: int) -> None:
+        """End the declaration at an offset."""
+        self.end = end
+
+    def put_below(self, parent: str) -> None:
+        """Set the name of what it is below."""
+        self.parent = parent
+
 
 @dataclass(eq=False, slots=True)
 class Block:
@@ -174,6 +182,20 @@ class Block:
     keyword: str
     symbol: Symbol | None = None
     word: str = ""  # PDDL: the last keyword in the list, such as :effect
+
+    def begin(self, word: str) -> None:
+        """Take the first word of a list as its keyword."""
+        self.keyword = word
+        self.enter(word)
+
+    def enter(self, word: str) -> None:
+        """Enter the section of a keyword such as ``:effect``; other words change nothing."""
+        if word.startswith(":"):
+            self.word = word
+
+    def declare(self, symbol: Symbol) -> None:
+        """Take a symbol as the one that the list declares."""
+        self.symbol = symbol
 
 
 class Token(NamedTuple):
@@ -196,6 +218,23 @@ class Scan:
     files: list[str] = field(default_factory=list)  # that it includes
     defines: str = ""  # of PDDL: domain or, in a problem, :domain, and its name
     domain: str = ""
+
+    def add_token(self, token: Token) -> None:
+        """Add a token."""
+        self.tokens.append(token)
+
+    def add_symbol(self, symbol: Symbol) -> Symbol:
+        """Add a symbol, and return it."""
+        self.symbols.append(symbol)
+        return symbol
+
+    def add_file(self, name: str) -> None:
+        """Add the name of a file that the text includes."""
+        self.files.append(name)
+
+    def define(self, keyword: str, name: str) -> None:
+        """Set the name of the domain or problem; the last one counts."""
+        self.defines, self.domain = keyword, name
 
 
 class TextIndex:
@@ -267,7 +306,7 @@ def _scan_braces(language: Language, text: str) -> Scan:
             elif word == "}":
                 closed = stack.pop() if len(stack) > 1 else top
                 if closed.symbol is not None:
-                    closed.symbol.end = match.end()
+                    closed.symbol.end_at(match.end())
             known = language.blocks.get(stack[-1].keyword, ())
             keyword, count, made = "", 0, None
         elif (
@@ -289,8 +328,8 @@ def _scan_braces(language: Language, text: str) -> Scan:
                 above = block.symbol.name if block.symbol is not None and keyword == "frame" else ""
                 kinds = (language.declares[keyword],)
                 stop = text.find("\n", at)
-                made = Symbol(name, kinds[0], at, begin, stop if stop >= 0 else len(text), keyword, above)
-                found.symbols.append(made)
+                stop = stop if stop >= 0 else len(text)
+                made = found.add_symbol(Symbol(name, kinds[0], at, begin, stop, keyword, above))
             elif is_rsg and word in language.names and word in ("after", "onChange", "of", "at", "type"):
                 keyword, count = word, -1  # a keyword within a statement
             else:
@@ -298,16 +337,16 @@ def _scan_braces(language: Language, text: str) -> Scan:
                 if keyword == "child" and block.symbol is not None:
                     holders.setdefault(name, block.symbol.name)
                 elif keyword == "parent" and block.symbol is not None:
-                    block.symbol.parent = name
+                    block.symbol.put_below(name)
                 elif keyword in ("include", "import") and not count:
-                    found.files.append(name)
+                    found.add_file(name)
             count += 1
             if keyword == "include":
                 keyword, count = "", 0
         end = match.end()
-        found.tokens.append(Token(at, word, kinds, stack[-1], keyword, count))
+        found.add_token(Token(at, word, kinds, stack[-1], keyword, count))
     for symbol in found.symbols:
-        symbol.parent = symbol.parent or holders.get(symbol.name, "")
+        symbol.put_below(symbol.parent or holders.get(symbol.name, ""))
     return found
 
 
@@ -328,37 +367,32 @@ def _scan_lists(language: Language, text: str) -> Scan:
                 opened.pop()
                 symbol = stack.pop().symbol
                 if symbol is not None:
-                    symbol.end = match.end()
+                    symbol.end_at(match.end())
         elif before == "(":
-            block.keyword = word
-            block.word = word if word[0] == ":" else block.word
+            block.begin(word)
             section = stack[-2].keyword if len(stack) > 1 else ""
             kinds = language.names["("]
             if section in (":predicates", ":functions"):
-                block.symbol = _declared(found, match[0], language.declares[section], at, opened[-1], section)
+                block.declare(_declared(found, match[0], language.declares[section], at, opened[-1], section))
         elif block.keyword in (":domain", "domain", "problem"):
-            found.defines, found.domain = block.keyword, word  # of a problem, ":domain" is the last
+            found.define(block.keyword, word)  # of a problem, ":domain" is the last
         elif before == "-":
             kinds = ("type",)
         elif block.keyword == ":action" and before == ":action":
             kinds = ("action",)
-            block.symbol = _declared(found, match[0], "action", at, opened[-1], ":action")
+            block.declare(_declared(found, match[0], "action", at, opened[-1], ":action"))
         elif block.keyword in (":types", ":constants", ":objects") and word != "-":
             kinds = (language.declares[block.keyword],)
             stop = re.compile(r"[^()\n;]*").match(text, at)
-            _declared(found, match[0], kinds[0], at, at, block.keyword).end = stop.end() if stop else at
+            _declared(found, match[0], kinds[0], at, at, block.keyword).end_at(stop.end() if stop else at)
         elif word.startswith(":"):
-            block.word = word
+            block.enter(word)
         else:
             kinds = ("object", "type")
-        found.tokens.append(
-            Token(at, match[0], kinds, stack[-1], block.word or block.keyword if word == "(" else word, 1)
-        )
+        found.add_token(Token(at, match[0], kinds, stack[-1], block.word or block.keyword if word == "(" else word, 1))
         before = word
     return found
 
 
 def _declared(found: Scan, name: str, kind: str, at: int, begin: int, keyword: str) -> Symbol:
-    made = Symbol(name.lower(), kind, at, begin, at + len(name), keyword)
-    found.symbols.append(made)
-    return made
+    return found.add_symbol(Symbol(name.lower(), kind, at, begin, at + len(name), keyword))

@@ -38,6 +38,10 @@ class _Way:
     found: PathResult | None = None  # the path, as it was found last; None in the other direction
     proved_in: CollisionWorld | None = None
 
+    def prove(self, found: PathResult, world: CollisionWorld) -> None:
+        """Record the result of the last proof and its collision world."""
+        self.found, self.proved_in = found, world
+
 
 class Roadmap:
     """Paths of one arm, kept over queries and versions of a scene; for one thread at a time.
@@ -160,11 +164,11 @@ class Roadmap:
             return None
         if not world.is_still_free(path, proved_in=proved_in):
             return None
-        way.proved_in = world
         self._paths[way.key] = self._paths.pop(way.key)
         if found.iterations:
-            way.found = PathResult(found.status, path, goal_index=0, straight_pair=blocking)
-        return way.found
+            found = PathResult(found.status, path, goal_index=0, straight_pair=blocking)
+        way.prove(found, world)
+        return found
 
     def _ways_between(self, q: _Array, targets: _Array) -> list[_Way]:
         """Return some paths from the start to a goal, the shortest first."""
@@ -208,7 +212,7 @@ class Roadmap:
         if kept is not None:
             self._paths[key] = kept
             way = kept[kept[0].rows.tobytes() != to]
-            way.found, way.proved_in = found, world
+            way.prove(found, world)
             return
         length = float(norms(path[1:] - path[:-1]).sum())
         self._paths[key] = _Way(key, path, length, found, world), _Way(key, path[::-1], length)

@@ -83,6 +83,22 @@ class ApplyEffects:
     cost: float | None = 0.0
     values: dict[Fact, float | None] = field(default_factory=dict)
 
+    def add(self, fact: Fact) -> None:
+        """Add a fact."""
+        self.added.add(fact)
+
+    def delete(self, fact: Fact) -> None:
+        """Delete a fact."""
+        self.deleted.add(fact)
+
+    def charge(self, cost: float | None) -> None:
+        """Add to the cost; None makes it undefined."""
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+
+    def assign(self, term: Fact, value: float | None) -> None:
+        """Give a function a value; None makes it undefined."""
+        self.values[term] = value
+
     def undefined(self) -> Fact | None:
         """Return a function that would have no value, if any."""
         return next((term for term, value in self.values.items() if value is None), None)
@@ -226,16 +242,15 @@ class Interpretation:
     def _collect(self, effect: Effect, binding: Binding, change: ApplyEffects) -> None:
         match effect:
             case Add(atom):
-                change.added.add(atom.ground(binding))
+                change.add(atom.ground(binding))
             case Delete(atom):
-                change.deleted.add(atom.ground(binding))
+                change.delete(atom.ground(binding))
             case IncreaseCost(amount):
-                value = self.value(amount, binding)
-                change.cost = None if value is None or change.cost is None else change.cost + value
+                change.charge(self.value(amount, binding))
             case ChangeNumber(sign, FunctionTerm(name, terms), amount):
                 term = Fact(name, tuple([binding.get(term, term) for term in terms]))
                 before = change.values.get(term, self._number(term))
-                change.values[term] = _changed(sign, before, self.value(amount, binding))
+                change.assign(term, _changed(sign, before, self.value(amount, binding)))
             case EffectAnd(parts):
                 for part in parts:
                     self._collect(part, binding, change)

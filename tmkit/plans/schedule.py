@@ -253,5 +253,5 @@ def require_certain(plan: Plan) -> None:
 def with_starts(plan: Plan, starts: Sequence[float], joined: Sequence[int]) -> Plan:
     """Return a plan with a schedule; see :attr:`Plan.starts` and :attr:`Plan.joined`."""
     made = replace(plan, starts=tuple(starts), joined=tuple(joined) if any(joined) else ())
-    made._motions.update(plan._motions)
+    made.keep_timing(plan._motions)
     return made

@@ -45,22 +45,23 @@ def timing_to_list(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def read_timing(node: JsonNode, plan: Plan) -> None:
-    """Give a plan the motions of its file, and what of them does not fit its paths."""
+def read_timing(node: JsonNode, plan: Plan) -> tuple[dict[_Segments, PlannedMotion], list[str]]:
+    """Return the motions of a plan's file, and the reasons for which others do not fit its paths."""
+    motions: dict[_Segments, PlannedMotion] = {}
     read = [_read_motion(item) for item in node.items()]
     try:
         runs = [run for _, steps in plan_tracks(plan) for run in plan_runs(plan, steps)]
         found = [tuple((piece.step, piece.index) for piece in run) for run in runs]
         if [segments for segments, *_ in read] != found:
-            plan._misfits.append("it has other motions from rest to rest than the steps")
-            return
+            return motions, ["it has other motions from rest to rest than the steps"]
         for run, (segments, parts, ends, straight) in zip(runs, read, strict=True):
             blended = restored_path(RunCheck(run).path, parts)
             if abs(ends[-1] - blended.duration) > _SAME:
                 raise ConfigurationError(f"it ends at {ends[-1]} s, its speeds lead to {blended.duration}")
-            plan._motions[segments] = PlannedMotion(segments, blended, ends, straight)
+            motions[segments] = PlannedMotion(segments, blended, ends, straight)
     except (TmkitError, ValueError) as error:
-        plan._misfits.append(str(error))
+        return motions, [str(error)]
+    return motions, []
 
 
 def _read_motion(node: JsonNode) -> tuple[_Segments, list[_Part], tuple[float, ...], _Straight]:

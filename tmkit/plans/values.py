@@ -8,7 +8,7 @@ takes from them (:class:`tmkit.plans.ClassEffect`), and by what it looks at (:cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -254,6 +254,18 @@ class Plan(ContentEquality):
         default_factory=dict, init=False, repr=False, compare=False
     )
     _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)  # of its file's timing
+
+    def keep_timing(
+        self, motions: Mapping[tuple[tuple[int, int], ...], PlannedMotion], misfits: Sequence[str] = ()
+    ) -> None:
+        """Keep planned motions, so that they are not planned again; the contents of the plan stay the same.
+
+        Args:
+            motions: motions from rest to rest, by their (step, segment) pairs.
+            misfits: reasons for which the timing of the plan's file is not used.
+        """
+        self._motions.update(motions)
+        self._misfits.extend(misfits)
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"

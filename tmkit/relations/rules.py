@@ -39,7 +39,11 @@ class _Check:
     def same(self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = "") -> None:
         """Require two names to be equal; ``what`` they denote, as ``("point of the first", "point of the second")``."""
         if left != right:
-            self.broken.append(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
+            self.violate(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
+
+    def violate(self, violation: Violation) -> None:
+        """Record a rule that is broken."""
+        self.broken.append(violation)
 
     def step(self, name: str, own: str, rule: str, repair: str = "") -> None:
         """Require a field of a change, the second operand, to be one of the first, which is changed."""
@@ -129,7 +133,7 @@ def compose(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
         if is_settled and not backwards.broken:
             sides = f"{y!r} relative to its reference and back"
             repair = "compose takes the operands in the order of the arguments"
-            forwards.broken.append(Violation("only one order of the operands chains", sides, repair=repair))
+            forwards.violate(Violation("only one order of the operands chains", sides, repair=repair))
             forwards.done()
         return _chained(x, y), False
     if backwards.broken:
@@ -137,9 +141,9 @@ def compose(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
     return _chained(y, x), True
 
 
-def _chain_check(x: Any, y: Any) -> _Check:
+def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
     """Return the check of the rules of a composition: the reference of the first is the target of the second."""
-    check = _Check("compose", x, y)
+    check = _Check(operation, x, y)
     if isinstance(x, (sem.PositionCoord, sem.PoseCoord)):
         what = ("reference point of the first", "point of the second")
         check.same(x.ref_point, y.point, "the reference point of one is the point of the other", what)
@@ -295,7 +299,7 @@ def change_point(
     wants = _FREE_OF.get(type(x))
     if wants is not None and not isinstance(free, wants):
         rule = f"another point of a {x.relation} needs the {wants.relation} of the same bodies"
-        check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
+        check.violate(Violation(rule, repr(free) if free is not None else "none was given"))
     repair = "give the position of the new point relative to the old one"
     check.step("ref_point", "point", "the change begins at the point", repair)
     check.step("ref_body", "body", "the old point is on the body")
@@ -381,9 +385,7 @@ def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
     if isinstance(x, (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)):
         _unfit("change_reference_body", x, by)
     if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(by) is type(x):
-        check = _chain_check(x, by)
-        check.operation = "change_reference_body"
-        check.done()
+        _chain_check(x, by, operation="change_reference_body").done()
         return x._replaced(ref_body=by.ref_body)
     return x._replaced(ref_body=_joined_to("change_reference_body", x, x.ref_body, by, "reference body"))
 
@@ -412,6 +414,6 @@ def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
     if by.ref_body != body:
         check = _Check(operation, x, by)
         sides = f"it joins {by.body} and {by.ref_body}", f"the {what} is {body}"
-        check.broken.append(Violation(f"the constant relation is one of the {what}", *sides))
+        check.violate(Violation(f"the constant relation is one of the {what}", *sides))
         check.done()
     return by.body

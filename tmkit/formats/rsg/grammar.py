@@ -317,14 +317,15 @@ class Parser:
         return found
 
     def _declaration(self, kind: str) -> Declaration:
-        made = Declaration(kind, self._name(), self._text)
+        name = self._name()
+        members: list[Member] = []
         if kind in BLOCKS:
-            made.members = self._block(BLOCKS[kind])
+            members = self._block(BLOCKS[kind])
         else:
             known = LINES[kind]
             while self._tokens[self._next][1] in known:
-                made.members.append(self._member(known))
-        return made
+                members.append(self._member(known))
+        return Declaration(kind, name, self._text, members)
 
     def _block(self, known: Mapping[str, str]) -> list[Member]:
         self._sign("{")

@@ -52,7 +52,7 @@ class Node:
             node = _next(path, node, node.inner.find(node.attached_to, node.element), "attached")
         carrier = node.carrier or (node if node.kind == "link" else world)
         for node in path:
-            node.carrier = carrier
+            node.keep_carrier(carrier)
         return carrier
 
     def in_world(self) -> Pose:
@@ -63,8 +63,21 @@ class Node:
             node = _next(path, node, node.scope.find(node.relative_to, node.element), "placed")
         pose = node.placed
         for node in reversed(path):
-            pose = node.placed = pose @ node.pose
+            pose = pose @ node.pose
+            node.keep_pose(pose)
         return pose
+
+    def keep_carrier(self, carrier: Node) -> None:
+        """Keep the link, or the world, with which the frame moves."""
+        self.carrier = carrier
+
+    def keep_pose(self, pose: Pose) -> None:
+        """Keep the pose in the world."""
+        self.placed = pose
+
+    def complete(self, pose: Pose, attached_to: str) -> None:
+        """Set the pose and the canonical link of a model, whose frames are now known."""
+        self.pose, self.attached_to = pose, attached_to
 
     def in_model(self, model: Node) -> Pose:
         """Return the pose in the model of which the frame is part."""

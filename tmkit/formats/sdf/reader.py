@@ -258,25 +258,26 @@ class _Reader:
             return
         name, scope = _name(part), context.scope
         pose, relative_to = pose_of(part)
-        node = Node(f"{scope.prefix}{name}", part.tag, part, scope, scope, pose=pose)
-        default = context.home
-        if part.tag == "link":
-            self.links[node] = context.static
-        elif part.tag == "frame":
-            node.attached_to = default = context.named(part.get("attached_to") or context.home)
-            self.frames.append(node)
-        else:
+        attached_to, kind, parent = "", "", ""
+        if part.tag == "frame":
+            attached_to = context.named(part.get("attached_to") or context.home)
+        elif part.tag == "joint":
             kind = part.text("type")
             if kind not in TYPES:
                 known = f"{did_you_mean(kind, TYPES)} (known: {', '.join(sorted(TYPES))})"
                 raise part.place.error(f"the joint '{name}' has the unknown type '{kind}'{known}")
-            parent, child = (context.named(part.needed(tag).text("value")) for tag in ("parent", "child"))
-            if parent == child:
-                raise part.place.error(f"the joint '{name}' has '{child}' as its parent and its child")
-            node.attached_to = default = child
+            parent, attached_to = (context.named(part.needed(tag).text("value")) for tag in ("parent", "child"))
+            if parent == attached_to:
+                raise part.place.error(f"the joint '{name}' has '{parent}' as its parent and its child")
+        base = context.named(relative_to or attached_to or context.home)
+        node = Node(f"{scope.prefix}{name}", part.tag, part, scope, scope, base, pose, attached_to)
+        if part.tag == "link":
+            self.links[node] = context.static
+        elif part.tag == "frame":
+            self.frames.append(node)
+        else:
             kind = "fixed" if context.static else kind
             self.joints.append(SdfJoint(node, kind, parent, context.home, context.version < (1, 5)))
-        node.relative_to = context.named(relative_to or default)
         scope.add(name, node, is_old=is_old)
 
     def model(self, element: XmlElement, placing: XmlElement, context: _Context, *, bare: bool) -> None:
@@ -296,11 +297,11 @@ class _Reader:
         first = len(inner.nodes)
         self.content(element, replace(context, scope=inner, home=home, static=static, depth=context.depth + 1))
         kinds = {one.kind: key for key, one in reversed([*inner.nodes.items()][first:])}
-        node.attached_to = element.get("canonical_link") or kinds.get("link") or kinds.get("model") or ""
+        attached_to = element.get("canonical_link") or kinds.get("link") or kinds.get("model") or ""
         placement = (placing.tag == "include" and placing.get("placement_frame")) or element.get("placement_frame")
-        node.pose = pose
         if placement and placement != HOME:
-            node.pose = pose @ inner.find(placement, placing).in_model(node).inverse()
+            pose = pose @ inner.find(placement, placing).in_model(node).inverse()
+        node.complete(pose, attached_to)
 
     def include(self, include: XmlElement, context: _Context, *, bare: bool) -> None:
         """Read the model that an include names."""

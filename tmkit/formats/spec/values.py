@@ -173,6 +173,10 @@ class JointEdge:
     bottom: Any = field(init=False)
     above: Any = field(init=False, default=None)
 
+    def hang_below(self, link: Any) -> None:
+        """Make a link the one above in the tree."""
+        self.above = link
+
     @property
     def is_turned(self) -> bool:
         """Whether its child is above its parent."""
@@ -202,7 +206,7 @@ def grow(world: Any, links: Sequence[Any], static: Collection[Any], joints: Sequ
             link = waiting.pop()
             reached.add(link)
             for joint in (joint for joint in around[link] if joint.above is None):
-                joint.above = link
+                joint.hang_below(link)
                 waiting.append(joint.top if joint.is_turned else joint.bottom)
     return roots
 

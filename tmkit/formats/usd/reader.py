@@ -13,8 +13,8 @@ and takes precedence. Layers that a file names are opened only where a scene may
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +266,15 @@ class _Frame:
     above: _Frame | None
     body: _Frame | None
     shapes: list[GeometrySpec] = field(default_factory=list)
+    is_body: InitVar[bool] = False
+
+    def __post_init__(self, is_body: bool) -> None:
+        if is_body:
+            self.body = self
+
+    def add_shapes(self, shapes: Iterable[GeometrySpec]) -> None:
+        """Add shapes of prims in the frame."""
+        self.shapes.extend(shapes)
 
 
 @dataclass(slots=True, eq=False)
@@ -276,6 +285,10 @@ class _Joint(JointEdge):
     name: str
     frames: tuple[_Frame, _Frame]
     poses: tuple[Pose, Pose]
+    ends: InitVar[tuple[_Frame, _Frame]]  # the bodies, or the world, that it joins
+
+    def __post_init__(self, ends: tuple[_Frame, _Frame]) -> None:
+        self.top, self.bottom = ends
 
 
 class _Reader(StageValues):
@@ -299,13 +312,12 @@ class _Reader(StageValues):
                     self.named(prim, "tmkit:frame", {one.name for one in self.frames.values()}),
                     self.pose(prim),
                 )
-                frame = self.frames[prim.GetPath()] = _Frame(name, prim, pose, above, above.body)
-                if prim.HasAPI(self.physics.RigidBodyAPI):
-                    frame.body = frame
+                is_body = prim.HasAPI(self.physics.RigidBodyAPI)
+                self.frames[prim.GetPath()] = _Frame(name, prim, pose, above, above.body, is_body=is_body)
             if prim.IsA(self.geom.Gprim):
                 frame = self.nearest(prim)
                 with reported(self.place(prim)):
-                    frame.shapes += self.shapes(prim, frame.pose, frame.prim)
+                    frame.add_shapes(self.shapes(prim, frame.pose, frame.prim))
         for prim in prims:
             if prim.IsA(self.physics.Joint) and prim.GetAttribute("physics:jointEnabled").Get():
                 self.join(prim)
@@ -351,9 +363,8 @@ class _Reader(StageValues):
         elif poses[0].is_close(poses[1], translation_tolerance=1e-5, rotation_tolerance=1e-5):
             poses[1] = poses[0]
         name = self.named(prim, "tmkit:joint", {joint.name for joint in self.joints})
-        joint = _Joint(prim, name, (frames[0], frames[1]), (poses[0], poses[1]))
-        joint.top, joint.bottom = (frame.body or self.world for frame in frames)
-        self.joints.append(joint)
+        top, bottom = (frame.body or self.world for frame in frames)
+        self.joints.append(_Joint(prim, name, (frames[0], frames[1]), (poses[0], poses[1]), (top, bottom)))
 
     def steps(self, joint: _Joint) -> list[tuple[str, JointSpec]]:
         """Return the joints of one degree of freedom that a joint is made of."""

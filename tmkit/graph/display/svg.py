@@ -10,10 +10,11 @@ Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic 
 from __future__ import annotations
 
 import html
+import itertools
 import unicodedata
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tmkit._core import Pose, SceneGraph
@@ -40,7 +41,7 @@ _LONGEST_LABEL = 28
 _DASHES = ' stroke-dasharray="5 4"'
 
 
-@dataclass
+@dataclass(frozen=True)
 class Box:
     """A box of the drawing and its position; pixels. ``row.frame`` is its key."""
 
@@ -106,7 +107,7 @@ def picture_of(
     boxes: list[Box], others: Sequence[tuple[str, str]] = (), *, kinds: Sequence[tuple[str, str]] = ()
 ) -> str:
     """Return the drawing of boxes in outline order, with more edges, dashed; ``kinds`` are a legend of fills."""
-    _lay_out(boxes)
+    boxes = _lay_out(boxes)
     legend = _legend_of_kinds(kinds) if kinds else _legend(boxes)
     right = max([box.x + box.width for box in boxes] + [_MARGIN + legend[1]])
     bottom = max([box.top + box.strip for box in boxes], default=float(_MARGIN))
@@ -151,33 +152,39 @@ def _columns(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _lay_out(boxes: list[Box]) -> None:
-    """Place the boxes, which come in the order of the outline: parents before children, siblings from top to bottom."""
-    place_of: dict[str | None, Box] = {box.row.frame: box for box in boxes if box.row.frame is not None}
-    inner: dict[int, float] = {}  # height of the strips of a box's children, by the box
-    for box in reversed(boxes):
-        box.strip = max(box.height + _GAP, inner.get(id(box), 0.0))
-        above = place_of.get(box.row.parent)
+def _lay_out(boxes: Sequence[Box]) -> list[Box]:
+    """Return the boxes with their positions.
+
+    Args:
+        boxes: in the order of the outline, which has parents before children and siblings from top to bottom.
+    """
+    index_of: dict[str | None, int] = {
+        box.row.frame: index for index, box in enumerate(boxes) if box.row.frame is not None
+    }
+    parents = [index_of.get(box.row.parent) for box in boxes]
+    inner = [0.0] * len(boxes)  # heights of the strips of the children
+    strips = [0.0] * len(boxes)
+    for index, box in reversed([*enumerate(boxes)]):
+        strips[index] = max(box.height + _GAP, inner[index])
+        above = parents[index]
         if above is not None:
-            inner[id(above)] = inner.get(id(above), 0.0) + box.strip
-    next_top: dict[int, float] = {}
-    end = float(_MARGIN)
-    for box in boxes:
-        above = place_of.get(box.row.parent)
+            inner[above] += strips[index]
+    tops, next_tops, end = [0.0] * len(boxes), [0.0] * len(boxes), float(_MARGIN)
+    for index, above in enumerate(parents):
         if above is None:
-            box.top, end = end, end + box.strip
+            tops[index], end = end, end + strips[index]
         else:
-            box.top = next_top[id(above)]
-            next_top[id(above)] += box.strip
-        next_top[id(box)] = box.top + (box.strip - inner.get(id(box), box.strip)) / 2
-    x, widths = float(_MARGIN), [0.0] * (max((box.row.level for box in boxes), default=0) + 1)
+            tops[index] = next_tops[above]
+            next_tops[above] += strips[index]
+        next_tops[index] = tops[index] + (strips[index] - (inner[index] or strips[index])) / 2
+    widths = [0.0] * (max((box.row.level for box in boxes), default=0) + 1)
     for box in boxes:
         widths[box.row.level] = max(widths[box.row.level], box.width)
-    for level, width in enumerate(widths):
-        for box in boxes:
-            if box.row.level == level:
-                box.x = x
-        x += width + _COLUMN_GAP
+    lefts = [*itertools.accumulate((width + _COLUMN_GAP for width in widths), initial=float(_MARGIN))]
+    return [
+        replace(box, strip=strip, top=top, x=lefts[box.row.level])
+        for box, strip, top in zip(boxes, strips, tops, strict=True)
+    ]
 
 
 def _edge(above: Box, box: Box, *, is_other: bool = False) -> str:

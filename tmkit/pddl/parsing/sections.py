@@ -210,10 +210,10 @@ class SectionReader:
 
     def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
         """Return the facts and the numeric values of ``(:init ...)``."""
-        reader = _InitReader(self.source, words, derived=self._derived)
-        if self._domain is not None:
-            lengths = (action.timing.duration for action in self._domain.actions if action.timing is not None)
-            reader.durations = {length.name for length in lengths if isinstance(length, FunctionTerm)}
+        actions = () if self._domain is None else self._domain.actions
+        lengths = (action.timing.duration for action in actions if action.timing is not None)
+        durations = frozenset(length.name for length in lengths if isinstance(length, FunctionTerm))
+        reader = _InitReader(self.source, words, derived=self._derived, durations=durations)
         reader.read(group)
         return State(reader.facts), reader.values
 
@@ -265,14 +265,16 @@ def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
 class _InitReader:
     """Collects facts and values at first; lists of plain names, often thousands, are taken without the grammar."""
 
-    def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
+    def __init__(
+        self, source: Source, words: Vocabulary, *, derived: frozenset[str], durations: frozenset[str]
+    ) -> None:
         self._source = source
         self._words = words
         self._derived = derived
+        self._durations = durations
         self._denied: dict[Fact, Group] = {}
         self.facts: set[Fact] = set()
         self.values: dict[Fact, float] = {}
-        self.durations: set[str] = set()
         self._objects: dict[tuple[str, ...], str] = {}
 
     def read(self, group: Group) -> None:
@@ -335,7 +337,7 @@ class _InitReader:
         call = plain or Fact(term.first.text)
         if fault := self._words.function_fault(*call, {}):
             raise self._source.error(_word(term, fault.word), fault.reason)
-        if number < 0.0 and call.predicate in self.durations:
+        if number < 0.0 and call.predicate in self._durations:
             raise self._source.error(group.parts[2].first, f"the duration {call} is below zero: {number:g}")
         if self.values.setdefault(call, number) != number:
             where = term.opening if isinstance(term, Group) else term

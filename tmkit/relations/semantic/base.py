@@ -73,13 +73,18 @@ class SemanticRelation:
         if checks_are_on():
             require_representable(representation, coord)
         spread = None if covariance is None else self._spread(coord, representation, covariance)
-        self._hold(coord, representation, spread)
-
-    def _hold(self, coord: Any, representation: Any, covariance: Vector | None) -> None:
         cls = type(representation)
         kind, size = (cls if getattr(cls, "is_settled", False) else None), getattr(representation, "size", None)
-        self._state = form_of(coord, kind, size, covariance is not None), None
-        self._representation, self._covariance = representation, covariance
+        self._hold(
+            form_of(coord, kind, size, spread is not None), None, covariance=spread, representation=representation
+        )
+
+    def _hold(self, form: Form, value: Value, *, covariance: Vector | None = None, representation: Any = None) -> Self:
+        """Set the state of a new relation; the representation is made from the value if it is omitted."""
+        self._state, self._covariance = (form, value), covariance
+        if representation is not None:
+            self._representation = representation
+        return self
 
     def _spread(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
         """Return a covariance, checked."""
@@ -110,17 +115,19 @@ class SemanticRelation:
     def _of(cls, coord: Any, representation: Any, covariance: Vector | None = None) -> Self:
         if checks_are_on():
             require_representable(representation, coord)
-        made = object.__new__(cls)
-        made._hold(coord, representation, covariance)
-        return made
+        kind = type(representation) if getattr(type(representation), "is_settled", False) else None
+        form = form_of(coord, kind, getattr(representation, "size", None), covariance is not None)
+        made: Self = _new(cls)
+        return made._hold(form, None, covariance=covariance, representation=representation)
 
     @classmethod
     def _known(cls, coord: Any, representation: Any) -> Self:
         """Make one, not a batch, of what is known to belong together."""
-        made, kind = object.__new__(cls), type(representation)
-        made._state = form_of(coord, kind if kind.is_settled else None, None, False), None
-        made._representation = representation
-        return made
+        kind = type(representation)
+        made: Self = _new(cls)
+        return made._hold(
+            form_of(coord, kind if kind.is_settled else None, None, False), None, representation=representation
+        )
 
     @classmethod
     def _valued(cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None) -> Self:
@@ -131,8 +138,7 @@ class SemanticRelation:
     @classmethod
     def _formed(cls, form: Form, value: Value, covariance: Vector | None = None) -> Self:
         made: Self = _new(cls)
-        made._state, made._covariance = (form, value), covariance
-        return made
+        return made._hold(form, value, covariance=covariance)
 
     def _represented(self, values: Any) -> Any:
         relation = self.coord_class.relation  # type: ignore[attr-defined]
@@ -312,25 +318,24 @@ class SemanticRelation:
     def _numbers_of(cls, value: Value) -> Numbers:
         return (value,)
 
-    def _made(self, form: Form, value: Value) -> Self:
-        """Return a relation of a known form, without covariance, in the representation of this one."""
-        made = object.__new__(type(self))
-        made._state = form, value
+    def _made(self, form: Form, value: Value, covariance: Vector | None = None) -> Self:
+        """Return a relation of a known form in the representation of this one."""
+        representation = None
         if form.kind is None:
             like = self.representation
             representation = type(like).of(tuple(map(frozen, self._numbers_of(value))), like=like)
             if checks_are_on():
                 require_representable(representation, form.coord)
-            made._representation = representation
-        return made
+        made: Self = _new(type(self))
+        return made._hold(form, value, covariance=covariance, representation=representation)
 
     def _alone(self, operation: str) -> Self:
         """Return the result of an operation on this relation alone."""
         form, work, jacobians = planned(type(self), operation, checks_are_on(), self._form)
-        made = self._made(form, work(self._value))
+        covariance = None
         if form.is_uncertain and jacobians is not None:
-            made._covariance = carried(self.dimension, (jacobians(self._value)[0], self._covariance))
-        return made
+            covariance = carried(self.dimension, (jacobians(self._value)[0], self._covariance))
+        return self._made(form, work(self._value), covariance)
 
     def _spread_by(self, dimension: int, jacobian: Vector) -> Vector | None:
         """Return the covariance of what depends on this relation; None if that is exact."""
@@ -395,13 +400,13 @@ def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
         other = by._value
     if form.is_plain:
         made: _Relation = _new(kind)
-        made._state = form, work(value, other)
+        made._state = form, work(value, other)  # set from outside: a call would cost a tenth of the operation
         return made
-    made = first._made(form, work(value, other))
+    covariance = None
     if form.is_uncertain and jacobians is not None:
         own, others = jacobians(value, other)
-        made._covariance = carried(kind.dimension, (own, first.covariance), (others, by.covariance))
-    return made
+        covariance = carried(kind.dimension, (own, first.covariance), (others, by.covariance))
+    return first._made(form, work(value, other), covariance)
 
 
 def _restored(cls: type[SemanticRelation], coord: Any, representation: Any, covariance: Any) -> SemanticRelation:

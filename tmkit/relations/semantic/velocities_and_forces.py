@@ -38,11 +38,11 @@ class _Vectors(SemanticRelation):
         coord_of(by, "Position"), coord_of(free, wanted)
         form, work, _ = planned(type(self), "change_point", checks_are_on(), self._form, by._form, free._form)
         step, other = by._value, free._value
-        made = self._made(form, self._value + work(other, step))
+        covariance = None
         if form.is_uncertain:
             terms = (skew(other), by.covariance), (-skew(step), free.covariance)
-            made._covariance = values.carried(3, (None, self.covariance), *terms)
-        return made
+            covariance = values.carried(3, (None, self.covariance), *terms)
+        return self._made(form, self._value + work(other, step), covariance)
 
 
 class _Six(_Vectors):
