@@ -103,6 +103,11 @@ class TmkitError(Exception):
         for key, value in data.items():
             setattr(self, key, value)
 
+    def name_source(self, source: str) -> None:
+        """Begin the message with a source, such as the path of a file, unless it contains the source."""
+        if source not in self.message:
+            self.message = f"{source}: {self.message}"
+
     def __str__(self) -> str:
         return self.message
 

@@ -165,8 +165,8 @@ def errors_about(path: object | None) -> Iterator[None]:
     except (OutputError, MissingExtraError):
         raise
     except TmkitError as error:
-        if path is not None and str(path) not in error.message:
-            error.message = f"{path}: {error.message}"
+        if path is not None:
+            error.name_source(str(path))
         raise
 
 

@@ -10,7 +10,7 @@ Invariant: an entry of the commanded configuration belongs to one arm at most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,10 @@ class ArmPlayer:
         """Let a suction cup meet these objects without pushing them."""
         if self.cup is not None:
             self.cup.touch_softly(list(names))
+
+    def aim_fingers(self, values: Mapping[str, float]) -> None:
+        """Set the goals of finger joints [rad or m]; others keep theirs."""
+        self.finger_goal.update(values)
 
     def command_fingers(self) -> None:
         """Move the commanded finger values towards their goal, at the speed of the hand, and tell the fingers."""

@@ -236,7 +236,7 @@ class _Execution(SimulatedExecutor):
         segment, arm, name = phase.segment, player.manipulator, phase.segment.held
 
         def close() -> None:
-            player.finger_goal.update(arm.gripper_closed)
+            player.aim_fingers(arm.gripper_closed)
 
         def take() -> None:
             fault = player.take(str(name))
@@ -247,10 +247,10 @@ class _Execution(SimulatedExecutor):
         def open_hand() -> None:
             self._watch.released(str(name), arm)
             player.let_go(str(name))
-            player.finger_goal.update(segment.gripper or arm.gripper_open)
+            player.aim_fingers(segment.gripper or arm.gripper_open)
 
         def keep() -> None:
-            player.finger_goal.update(segment.gripper if player.holding is None else {})
+            player.aim_fingers(segment.gripper if player.holding is None else {})
 
         if segment.kind == "grasp":
             return [(phase.begin, close), (phase.end - PAUSE, take)]

@@ -118,19 +118,19 @@ class SimulatedExecutor(Executor):
         positions = motion.timed.positions[:, : len(arm.entries)]
         self._approach_start(arm, positions[0])
         if arm.holding is None and any(arm.finger_goal[name] != value for name, value in segment.gripper.items()):
-            arm.finger_goal.update(segment.gripper)  # the plan has them there all along the path
+            arm.aim_fingers(segment.gripper)  # the plan has them there all along the path
             self._wait_for_fingers(arm)
         for following in positions[1:]:
             self._tick((arm, following))
         if segment.kind not in ("grasp", "release"):
-            arm.finger_goal.update(segment.gripper if arm.holding is None else {})
+            arm.aim_fingers(segment.gripper if arm.holding is None else {})
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close a hand on an object or a handle."""
         self._watch.enter(segment)
         player, name = self._arms[arm.name], segment.held
         self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
-        player.finger_goal.update(arm.gripper_closed)
+        player.aim_fingers(arm.gripper_closed)
         self._wait_for_fingers(player)
         if name is not None:
             fault = player.take(name)
@@ -149,7 +149,7 @@ class SimulatedExecutor(Executor):
         if name is not None:
             self._watch.released(name, arm)
             player.let_go(name)
-        player.finger_goal.update(segment.gripper or arm.gripper_open)
+        player.aim_fingers(segment.gripper or arm.gripper_open)
         self._wait_for_fingers(player)
         self._stand(PAUSE)
 

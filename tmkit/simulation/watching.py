@@ -40,6 +40,14 @@ class _Carried:
     rotation: float = 0.0
     lost: str | None = None
 
+    def measure(self, position: float, rotation: float) -> None:
+        """Record a deviation [m, rad], of which the largest counts."""
+        self.position, self.rotation = max(self.position, position), max(self.rotation, rotation)
+
+    def lose(self, phase: str) -> None:
+        """Record the phase in which the hand lost the object."""
+        self.lost = phase
+
 
 class Watch:
     """What is noticed while a plan is executed.
@@ -176,10 +184,9 @@ class Watch:
                 continue
             actual = self._simulation.pose(carried.name, relative_to=carried.parent)
             metres, radians = carried.parent_from_object.distance(actual)
-            carried.position = max(carried.position, float(metres))
-            carried.rotation = max(carried.rotation, float(radians))
+            carried.measure(float(metres), float(radians))
             if metres > _LOST:
-                carried.lost = self._phase
+                carried.lose(self._phase)
                 self.note(f"'{carried.name}' was lost during {self._phase} ({self._action})")
 
     def _look_for_contacts(self) -> None:

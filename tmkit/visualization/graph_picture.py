@@ -158,7 +158,12 @@ class _Layout:
                 self.frames[name] = np.array([at + half, middle[1]])
                 at += 2 * half + _GAP
         corners = np.concatenate([*self.boxes.values(), np.zeros((0, 2))]) if self.boxes else np.zeros((1, 2))
-        self.stray = np.array([corners[:, 0].min() + 0.6, corners[:, 1].min() - 1.2])
+        self._stray = np.array([corners[:, 0].min() + 0.6, corners[:, 1].min() - 1.2])
+
+    def next_stray(self) -> Array:
+        """Return where the next frame or body without an edge goes (2,)."""
+        at, self._stray = self._stray, self._stray + np.array([1.3, 0.0])
+        return at
 
     def middle(self, node: Node) -> Array:
         return self.frames[node.name] if node.kind == "frame" else np.asarray(self.boxes[node.name].mean(axis=0))
@@ -287,8 +292,7 @@ def _refusal(board: _Layout, edge: Refused, number: str) -> list[Mark]:
     """Draw what was refused, a cross over it and its number beside that."""
     meaning = f"refused {edge.what}"
     if edge.tail is None:
-        at = board.stray.copy()
-        board.stray = board.stray + np.array([1.3, 0.0])
+        at = board.next_stray()
         meaning = f"{meaning} {edge.head.name}"
         if edge.what == "frame":
             made = _frame(meaning, at, edge.head.name, _REFUSED)

@@ -10,8 +10,8 @@ red, green and blue for x, y and z. Arrows of one kind have lengths in proportio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +76,13 @@ _WORDS = {
 
 @dataclass
 class _Board:
-    """Marks in the making: the places of frames, how they are looked at, and how large things are."""
+    """The places of frames, their projection into the plane and the sizes of marks."""
 
     scene: SceneGraph
     places: dict[str, Pose]  # frame -> base_from_frame
     onto: Array  # (2, 3) projects the base's coordinates into the plane
     size: float  # metres, about the extent of what is drawn
     others: tuple[str, ...]  # frames that are drawn though nothing is said of them
-    marks: list[Mark] = field(default_factory=list)
 
     def flat(self, point: ArrayLike) -> Array:
         """Return a point (3,), or points (n, 3), of the base in the plane."""
@@ -123,16 +122,15 @@ def relation_drawing(
     """
     coords = [relation.coord if isinstance(relation, SemanticRelation) else relation for relation in relations]
     board = _board(scene, coords, q=q, looking=(azimuth, elevation), size=size, others=frames)
-    _draw_bodies(board, coords)
-    _draw_frames(board, coords)
     arrows = [part for relation in relations for part in _parts(scene, relation, q)]
     longest: dict[str, float] = {}
     for kind, _, vector in arrows:
         longest[kind] = max(longest.get(kind, 0.0), float(np.linalg.norm(vector)))
+    marks = [*_body_marks(board, coords), *_frame_marks(board, coords)]
     for kind, coord, vector in arrows:
-        _draw_part(board, kind, coord, vector, longest[kind])
+        marks.extend(_part_marks(board, kind, coord, vector, longest[kind]))
     lines = tuple(map(notation, coords)) if caption is None else tuple(caption)
-    return Drawing(tuple(board.marks), title=title, caption=lines)
+    return Drawing(tuple(marks), title=title, caption=lines)
 
 
 def draw_relations(
@@ -205,8 +203,8 @@ def _label_of(name: str, on: dict[str, set[str]]) -> str:
     return ", ".join(texts + [f"[{name}]"] * ("" in on))
 
 
-def _draw_bodies(board: _Board, coords: Sequence[Coord]) -> None:
-    """Draw a rounded outline about the frames of each body, and its name."""
+def _body_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
+    """Yield a rounded outline about the frames of each body, and its name."""
     angles = np.linspace(0.0, 2 * np.pi, 24, endpoint=False)
     round_about = 0.19 * board.size * np.column_stack([np.cos(angles), np.sin(angles)])
     for number, body in enumerate(_bodies(coords)):
@@ -221,9 +219,9 @@ def _draw_bodies(board: _Board, coords: Sequence[Coord]) -> None:
         points = np.concatenate([spot + round_about for spot in spots])
         outline = points[ConvexHull(points).vertices]
         color = _BODIES[number % len(_BODIES)]
-        board.marks.append(Area(f"body {body}", outline, color))
+        yield Area(f"body {body}", outline, color)
         lowest = outline[np.argmin(outline[:, 1])]
-        board.marks.append(Label(f"body {body}", lowest, body, color, offset=(0.0, 8.0), anchor="center", size=11.0))
+        yield Label(f"body {body}", lowest, body, color, offset=(0.0, 8.0), anchor="center", size=11.0)
 
 
 def _tips(board: _Board, name: str) -> list[Array]:
@@ -231,14 +229,15 @@ def _tips(board: _Board, name: str) -> list[Array]:
     return [place.apply(0.17 * board.size * axis) for axis in np.eye(3)]
 
 
-def _draw_frames(board: _Board, coords: Sequence[Coord]) -> None:
-    """Draw each frame that is named: a triad where its axes matter, a dot where its origin does."""
+def _frame_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
+    """Yield the marks of each frame that is named: a triad where its axes matter, a dot where its origin does."""
     middle = board.flat(np.mean([place.translation for place in board.places.values()], axis=0))
     roles = _roles(coords)
     for name, place in board.places.items():
         if name in board.others and name not in roles:
             at = board.flat(place.translation)
-            board.marks += [Dot(f"frame {name}", at, _GREY), Label(f"frame {name}", at, name, _GREY, offset=(7.0, 7.0))]
+            yield Dot(f"frame {name}", at, _GREY)
+            yield Label(f"frame {name}", at, name, _GREY, offset=(7.0, 7.0))
     for name, on in roles.items():
         at = board.flat(board.places[name].translation)
         is_axes = "" in on
@@ -246,12 +245,12 @@ def _draw_frames(board: _Board, coords: Sequence[Coord]) -> None:
         if is_axes or any("ori" in roles for roles in on.values()):
             for tip, color in zip(_tips(board, name), _AXES, strict=True):
                 points = np.array([at, board.flat(tip)])
-                board.marks.append(Line(f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True))
+                yield Line(f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True)
         if any("point" in roles for roles in on.values()):
-            board.marks.append(Dot(f"point {name}", at, size=6.0))
+            yield Dot(f"point {name}", at, size=6.0)
         is_left = at[0] <= middle[0]
         offset = (-7.0 if is_left else 7.0, -9.0)
-        board.marks.append(Label(text, at, text, offset=offset, anchor="right" if is_left else "left"))
+        yield Label(text, at, text, offset=offset, anchor="right" if is_left else "left")
 
 
 def _parts(
@@ -269,32 +268,33 @@ def _parts(
     return [(kind, coord, np.array(vector)) for kind, vector in zip(kinds, held.numbers, strict=True)]
 
 
-def _draw_part(board: _Board, kind: str, coord: Any, vector: Array, longest: float) -> None:
-    """Draw one arrow and its symbol."""
+def _part_marks(board: _Board, kind: str, coord: Any, vector: Array, longest: float) -> Iterator[Mark]:
+    """Yield one arrow and its symbol."""
     color, meaning, symbol = _COLORS[kind], f"{kind} of {notation(coord)}", _SYMBOLS[kind]
     if kind == "Position":
         start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_point", "point"))
-        board.marks.append(Line(meaning, np.array([start, end]), color, width=1.8, has_head=True))
-        board.marks.append(Label(meaning, start + 0.55 * (end - start), symbol, color, offset=(4.0, 9.0), size=11.0))
+        yield Line(meaning, np.array([start, end]), color, width=1.8, has_head=True)
+        yield Label(meaning, start + 0.55 * (end - start), symbol, color, offset=(4.0, 9.0), size=11.0)
         return
     if kind == "Orientation":
         start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_ori", "ori"))
         bow = _bow(start, end, 0.28)
         middle = bow[len(bow) // 2]
-        board.marks.append(Line(meaning, bow, color, is_dashed=True, has_head=True))
-        board.marks.append(Label(meaning, middle, symbol, color, offset=(0.0, 8.0), anchor="center", size=11.0))
+        yield Line(meaning, bow, color, is_dashed=True, has_head=True)
+        yield Label(meaning, middle, symbol, color, offset=(0.0, 8.0), anchor="center", size=11.0)
         return
     turned = board.places[coord.coord].rotate(vector)
     at = _where(board, coord)
     if "point" in coord.fields and kind in ("LinearVelocity", "Torque"):
         symbol = f"{symbol}({coord.point})"
     if kind in _TURNING:
-        _draw_turning(board, at, turned, Label(meaning, np.zeros(2), symbol, color, offset=(6.0, 4.0), size=11.0))
+        label = Label(meaning, np.zeros(2), symbol, color, offset=(6.0, 4.0), size=11.0)
+        yield from _turning_marks(board, at, turned, label)
         return
     length = 0.55 * board.size / longest if longest > 0.0 else 0.0
     ends = board.flat(np.array([at, at + length * turned]))
-    board.marks.append(Line(meaning, ends, color, width=2.2, has_head=True))
-    board.marks.append(Label(meaning, ends[1], symbol, color, offset=(6.0, 5.0), size=11.0))
+    yield Line(meaning, ends, color, width=2.2, has_head=True)
+    yield Label(meaning, ends[1], symbol, color, offset=(6.0, 5.0), size=11.0)
 
 
 def _where(board: _Board, coord: Any) -> Array:
@@ -305,8 +305,8 @@ def _where(board: _Board, coord: Any) -> Array:
     return np.asarray(np.mean([board.places[name].translation for name in frames], axis=0))
 
 
-def _draw_turning(board: _Board, at: Array, vector: Array, label: Label) -> None:
-    """Draw an axis and three quarters of a turn about it."""
+def _turning_marks(board: _Board, at: Array, vector: Array, label: Label) -> Iterator[Mark]:
+    """Yield an axis and three quarters of a turn about it."""
     size = float(np.linalg.norm(vector))
     if size == 0.0:
         return
@@ -318,9 +318,9 @@ def _draw_turning(board: _Board, at: Array, vector: Array, label: Label) -> None
     middle = at + 0.14 * board.size * axis
     ring = board.flat(middle + 0.13 * board.size * (np.cos(angles) * across + np.sin(angles) * other))
     stem = board.flat(np.array([at, at + 0.3 * board.size * axis]))
-    board.marks.append(Line(f"axis of {label.meaning}", stem, label.color, width=1.0, is_dashed=True))
-    board.marks.append(Line(label.meaning, ring, label.color, width=1.8, has_head=True))
-    board.marks.append(replace(label, at=stem[1]))
+    yield Line(f"axis of {label.meaning}", stem, label.color, width=1.0, is_dashed=True)
+    yield Line(label.meaning, ring, label.color, width=1.8, has_head=True)
+    yield replace(label, at=stem[1])
 
 
 def _bow(start: Array, end: Array, height: float) -> Array:

@@ -87,6 +87,18 @@ class _Board:
         self.row += 1
         return at
 
+    def add_dot(self, mark: Mark) -> None:
+        """Draw the mark of a node or failure."""
+        self.dots.append(mark)
+
+    def add_line(self, line: Line, *, is_behind: bool) -> None:
+        """Draw an edge, behind or before the others."""
+        self.lines.insert(0 if is_behind else len(self.lines), line)
+
+    def end_tree(self) -> None:
+        """Leave a line empty."""
+        self.row += 1
+
 
 class _TreePicture:
     """The picture of one tree, of at most ``rows`` lines."""
@@ -136,7 +148,7 @@ class _TreePicture:
             if len(children) < len(self.children[index]):
                 children.append(-index - 1)
             waiting += [(child, depth + 1, at) for child in reversed(children)]
-        self.board.row += 1
+        self.board.end_tree()
 
     def _node(self, index: int, depth: int, before: np.ndarray | None) -> np.ndarray:
         node, board = self.nodes[index], self.board
@@ -150,11 +162,11 @@ class _TreePicture:
             text += "" if node.estimate is None else f" · {node.estimate:g} expected"
         at = board.write(depth, text, color, meaning=f"node {index}")
         dot = _TRANSFER if node.is_transfer else _OTHER
-        board.dots.append(Dot(f"node {index}", at, dot, size=min(_LARGEST, 4.0 + node.tries**0.5)))
+        board.add_dot(Dot(f"node {index}", at, dot, size=min(_LARGEST, 4.0 + node.tries**0.5)))
         self._edge(before, at, _PLAN if node.is_in_plan else _EDGE, width=2.4 if node.is_in_plan else 1.2)
         for text in _failures(node):
             failed = board.write(depth + 1, text, _FAILED, meaning=f"failure of node {index}")
-            board.dots.append(Cross(f"failure of node {index}", failed, _FAILED))
+            board.add_dot(Cross(f"failure of node {index}", failed, _FAILED))
             self._edge(at, failed, _EDGE, width=1.2)
         return at
 
@@ -167,10 +179,7 @@ class _TreePicture:
     def _edge(self, before: np.ndarray | None, at: np.ndarray, color: str, *, width: float) -> None:
         if before is not None:
             corner = [before[0], at[1]]
-            self.board.lines.insert(
-                0 if color == _EDGE else len(self.board.lines),
-                Line("edge", np.array([before, corner, at]), color, width),
-            )
+            self.board.add_line(Line("edge", np.array([before, corner, at]), color, width), is_behind=color == _EDGE)
 
 
 def _failures(node: SearchTreeNode) -> list[str]:

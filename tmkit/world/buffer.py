@@ -343,11 +343,11 @@ class Buffer(LiveScene):
         header = message.header
         pose, _ = self._found(lambda scene: _find(scene, target_frame, header.frame_id, header.stamp), timeout)
         made = copy.deepcopy(message)
-        made.header.frame_id = target_frame
+        _fill(made.header, frame_id=target_frame)
         if hasattr(message, "point"):
-            made.point.x, made.point.y, made.point.z = pose.apply(_xyz(message.point)).tolist()
+            _fill(made.point, **dict(zip("xyz", pose.apply(_xyz(message.point)).tolist(), strict=True)))
         elif hasattr(message, "vector"):
-            made.vector.x, made.vector.y, made.vector.z = pose.rotate(_xyz(message.vector)).tolist()
+            _fill(made.vector, **dict(zip("xyz", pose.rotate(_xyz(message.vector)).tolist(), strict=True)))
         elif hasattr(message, "transform"):
             _move(pose, made.transform.translation, made.transform.rotation)
         elif hasattr(getattr(message, "pose", None), "position"):
@@ -453,4 +453,11 @@ def _xyz(vector: Any) -> list[float]:
 def _move(pose: Pose, position: Any, orientation: Any) -> None:
     """Change a position and an orientation of a message to those in another frame."""
     moved = (pose @ pose_of(position, orientation)).as_array().tolist()
-    position.x, position.y, position.z, orientation.x, orientation.y, orientation.z, orientation.w = moved
+    _fill(position, **dict(zip("xyz", moved[:3], strict=True)))
+    _fill(orientation, **dict(zip("xyzw", moved[3:], strict=True)))
+
+
+def _fill(part: Any, **values: Any) -> None:
+    """Fill in fields of the copy of a message: classes of messages are foreign, and mutable."""
+    for name, value in values.items():
+        setattr(part, name, value)

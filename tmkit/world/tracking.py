@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,7 +109,7 @@ class Predictor(FunctionBlock):
         return self.output(made)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Track:
     name: str
     pose: GaussianPose
@@ -185,7 +185,8 @@ class ObjectTracker(FunctionBlock):
             names = looks[stamp]
             seen = [scene.gaussian_pose(name, relative_to=parent, q=q) for name in names]
             classes = [tuple(kind for kind in scene.classes(name) if kind != self.kind) for name in names]
-            for number in self._looked(tracks, stamp, seen, classes):
+            tracks, others = self._looked(tracks, stamp, seen, classes)
+            for number in others:
                 count += 1
                 tracks.append(_Track(f"{self.name} {count}", seen[number], stamp, classes[number]))
             tracks = [track for track in tracks if track.misses <= self.max_misses]
@@ -207,24 +208,24 @@ class ObjectTracker(FunctionBlock):
 
     def _looked(
         self, tracks: list[_Track], stamp: float, seen: list[GaussianPose], classes: list[tuple[str, ...]]
-    ) -> list[int]:
-        """Bring tracks to a look; return the detections that are of none of them."""
-        for track in tracks:
-            growth = np.repeat(self.drift, 3) * (stamp - track.stamp)
-            track.pose = GaussianPose(track.pose.mean, track.pose.covariance + np.diag(growth))
-            track.stamp = stamp
+    ) -> tuple[list[_Track], list[int]]:
+        """Return the tracks after a look, and the numbers of the detections that belong to none of them."""
+        tracks = [self._predicted(track, stamp) for track in tracks]
         costs = [
             [_distance(one, track.pose) if kinds == track.classes else math.inf for track in tracks]
             for one, kinds in zip(seen, classes, strict=True)
         ]
         pairs = dict(associate(costs, gate=chi_square_quantile(self.gate, 6))) if tracks else {}
-        for track in tracks:
-            track.misses += 1
+        updated = [replace(track, misses=track.misses + 1) for track in tracks]
         for row, column in pairs.items():
             track = tracks[column]
-            track.pose = fuse([track.pose, seen[row]]).pose
-            track.hits, track.misses = track.hits + 1, 0
-        return [number for number in range(len(seen)) if number not in pairs]
+            updated[column] = replace(track, pose=fuse([track.pose, seen[row]]).pose, hits=track.hits + 1, misses=0)
+        return updated, [number for number in range(len(seen)) if number not in pairs]
+
+    def _predicted(self, track: _Track, stamp: float) -> _Track:
+        """Return a track at a later stamp, with the covariance of a random walk."""
+        growth = np.repeat(self.drift, 3) * (stamp - track.stamp)
+        return replace(track, pose=GaussianPose(track.pose.mean, track.pose.covariance + np.diag(growth)), stamp=stamp)
 
     @staticmethod
     def _track(scene: SceneGraph, name: str) -> _Track:

@@ -117,7 +117,7 @@ def _library(checkout: Path, folder: Path) -> dict[str, Any]:
             sys.path.remove(entry)
     downward.FD_BIN = str(builds)  # of this call, where the package was imported before
     tasks = import_module("sas_tasks").SASTask  # of the translator, whose folder PDDLStream has put on the path
-    if not hasattr(tasks, "plain_output"):
+    if not hasattr(tasks, "plain_output"):  # the class is PDDLStream's, which offers no other place for this
         tasks.plain_output, tasks.output = tasks.output, _output
     options = downward.SEARCH_OPTIONS
     options.update({name: _TRANSFORM.sub("()", text) for name, text in options.items()})

@@ -114,7 +114,7 @@ class FilamentStudio:
         read = self._api.ReadRequest(target=self._target)
         read.set_buffer(pixels)
         request = self._api.RenderRequest(scene=self._scene, target=self._target, camera=self._view())
-        request.viewport.width, request.viewport.height = width, height
+        request.viewport.width, request.viewport.height = width, height  # a request takes it in no other way
         self._context.wait_for_frame(self._context.render([request], [read]))
         size = (self._camera.width, self._camera.height)
         return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BOX), dtype=np.uint8)

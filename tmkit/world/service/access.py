@@ -129,6 +129,10 @@ class Waiter:
         self.principal = principal
         self.end = clock.monotonic() + body.wait
 
+    def advance(self, number: int) -> None:
+        """Record that the version with this number is no news."""
+        self.since = number
+
 
 class Followers:
     """Bounded waiters, answered by a thread of their own at the first news: ``news`` is None where there are none."""

@@ -459,7 +459,7 @@ class WorldServer(Closing):
         if before is not None:
             names.update(f.after.name for f in diff(before, after).frames if f.after and f.after.name in new)
         if before is not None and not names and old <= new:
-            waiter.since = number
+            waiter.advance(number)
             return None
         frames = [after.specification(name) for name in after.frame_names if name in names]
         record = m.record_of_frames(frames, after, DifferenceWriter(self._keys.key)) if frames else b""

@@ -67,7 +67,7 @@ class ModelBuilder:
         self.scene, self._at, self._settings = at.scene, at, settings
         self.spec = self.mujoco.MjSpec()
         self.spec.compiler.degree, self.spec.compiler.balanceinertia = False, True
-        option = self.spec.option
+        option = self.spec.option  # of MuJoCo, whose specifications are built by setting their attributes
         option.timestep, option.gravity = settings.time_step / SUBSTEPS, [0.0, 0.0, -settings.gravity]
         option.cone, option.impratio = self.mujoco.mjtCone.mjCONE_ELLIPTIC, 100.0
         option.noslip_iterations, option.iterations = 20, settings.solver_iterations
@@ -132,7 +132,7 @@ class ModelBuilder:
     def _weigh(self, body: Any, frames: Sequence[str]) -> None:
         inertia = lumped_inertia(self.scene, frames, density=self._settings.density)
         matrix = np.asarray(inertia.matrix, dtype=float)
-        body.mass, body.ipos = inertia.mass, inertia.center
+        body.mass, body.ipos = inertia.mass, inertia.center  # as `option` above
         body.fullinertia = [*np.diagonal(matrix), matrix[0, 1], matrix[0, 2], matrix[1, 2]]
 
     def _add_joint(self, body: Any, joint: Joint) -> None:

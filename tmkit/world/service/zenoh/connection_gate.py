@@ -23,6 +23,8 @@ import random
 import socket
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _logger = logging.getLogger(__name__)
@@ -65,6 +67,33 @@ class _Address:
     opened: int = 0
     allowance: float = BURST
     time: float = 0.0
+
+    def wait(self, number: int, writer: asyncio.StreamWriter) -> None:
+        """Add a connection that is not yet opened."""
+        self.waiting[number] = writer
+
+    def queue(self, number: int) -> None:
+        """Let a waiting connection take turns."""
+        self.turns.append(number)
+
+    def leave(self, number: int) -> None:
+        """Remove a connection that no longer waits."""
+        self.waiting.pop(number, None)
+        if number in self.turns:
+            self.turns.remove(number)
+
+    def abort_oldest(self) -> None:
+        """Close the connection that waits longest."""
+        self.waiting.popitem(last=False)[1].transport.abort()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Count a connection as open within the context."""
+        self.opened += 1
+        try:
+            yield
+        finally:
+            self.opened -= 1
 
     def take_turn(self, number: int, now: float) -> bool:
         """Return whether a waiting connection may be opened now, which uses the allowance: the newest, if any may."""
@@ -139,32 +168,28 @@ class ConnectionGate:
         address = self._addresses.setdefault(name, _Address(time=self._loop.time()))
         self._count += 1
         number = self._count
-        address.waiting[number] = writer
+        address.wait(number, writer)
         try:
             self._evict(address)
             first = await asyncio.wait_for(self._read_first(reader), FIRST_SECONDS)
-            address.turns.append(number)
+            address.queue(number)
             await asyncio.wait_for(self._turn(address, number, reader), TURN_SECONDS)
         finally:
-            address.waiting.pop(number, None)
-            if number in address.turns:
-                address.turns.remove(number)
+            address.leave(number)
             self._loop.call_later(BURST / OPENED_PER_SECOND, self._forget, name)
         if address.opened < OPEN_PER_ADDRESS:
-            address.opened += 1
             try:
-                await self._relay(first, reader, writer)
+                with address.open():
+                    await self._relay(first, reader, writer)
             finally:
-                address.opened -= 1
                 self._loop.call_later(BURST / OPENED_PER_SECOND, self._forget, name)
 
     def _evict(self, address: _Address) -> None:
         """Close the oldest connections that are not yet opened, where there are too many."""
         if len(address.waiting) > WAITING_PER_ADDRESS:
-            address.waiting.popitem(last=False)[1].transport.abort()
+            address.abort_oldest()
         if sum(len(other.waiting) for other in self._addresses.values()) > WAITING:
-            largest = max(self._addresses.values(), key=lambda other: len(other.waiting))
-            largest.waiting.popitem(last=False)[1].transport.abort()
+            max(self._addresses.values(), key=lambda other: len(other.waiting)).abort_oldest()
 
     async def _turn(self, address: _Address, number: int, reader: asyncio.StreamReader) -> None:
         """Wait until a connection may be opened; one that the client closes meanwhile costs nothing."""
