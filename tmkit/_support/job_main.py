@@ -21,7 +21,8 @@ from typing import BinaryIO
 
 from tmkit.errors import WorkerError
 
-_LENGTH_BYTES = 8
+LENGTH_BYTES = 8
+"""Size of the length before each message."""
 
 
 def main() -> None:
@@ -64,7 +65,7 @@ class _Sender(logging.handlers.QueueHandler):
 
 def _send(results: BinaryIO, kind: str, value: object) -> None:
     data = pickle.dumps((kind, value))
-    results.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+    results.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
     results.flush()
 
 

@@ -30,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from tmkit._support.job_main import LENGTH_BYTES
 from tmkit._support.signals import interrupts_kept, temporary_folder
 from tmkit._support.subprocesses import tied
 from tmkit.errors import ConfigurationError, WorkerError
@@ -40,7 +41,6 @@ Tell = Callable[[Any], None]
 
 _MAIN = "from tmkit._support.job_main import main; main()"
 _CHUNK = 1 << 16
-_LENGTH_BYTES = 8
 _ASK_SECONDS = 0.5  # between two polite requests to end
 _PATIENCE = 6.0  # seconds after which a worker that does not end is killed
 _TAIL_LINES = 8
@@ -115,12 +115,12 @@ class _Worker:
         return bool(data), told
 
     def _next(self) -> tuple[str, Any] | None:
-        if len(self.buffer) < _LENGTH_BYTES:
+        if len(self.buffer) < LENGTH_BYTES:
             return None
-        end = _LENGTH_BYTES + int.from_bytes(self.buffer[:_LENGTH_BYTES], "little")
+        end = LENGTH_BYTES + int.from_bytes(self.buffer[:LENGTH_BYTES], "little")
         if len(self.buffer) < end:
             return None
-        message: tuple[str, Any] = pickle.loads(bytes(self.buffer[_LENGTH_BYTES:end]))
+        message: tuple[str, Any] = pickle.loads(bytes(self.buffer[LENGTH_BYTES:end]))
         del self.buffer[:end]
         return message
 

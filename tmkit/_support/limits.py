@@ -23,6 +23,9 @@ from typing import BinaryIO
 from tmkit.errors import FileFormatError
 
 _MEGABYTE = 1_000_000
+GREATEST_PORT = 65535
+"""Greatest number of a port."""
+
 _DEEPEST_INCLUDE = 64
 """Number of included files that are read within each other."""
 

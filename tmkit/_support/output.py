@@ -31,8 +31,8 @@ from tmkit._support.signals import interrupts_kept
 from tmkit.errors import OutputError
 
 _UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
-_LONGEST_NAME = 200  # bytes of a name that a temporary name repeats; file systems take 255
-_ATTEMPTS = 8
+_NAME_BYTES = 200  # bytes of a name that a temporary name repeats; file systems take 255
+_NAME_ATTEMPTS = 8
 
 
 def write_text(path: Path, text: str) -> None:
@@ -203,7 +203,7 @@ def _discard(made: list[tuple[Path, BinaryIO]]) -> None:
 
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:
     """Return a new file in the folder of another, locked: no process takes it for an abandoned one."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_NAME_ATTEMPTS):
         temporary = target.with_name(_prefix(target) + secrets.token_hex(8))
         file = temporary.open("xb")
         if _lock(file.fileno()) and os.fstat(file.fileno()).st_nlink:
@@ -214,7 +214,7 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
 
 def _prefix(target: Path) -> str:
     """Return how the temporary names of a file begin."""
-    return f".{os.fsdecode(os.fsencode(target.name)[:_LONGEST_NAME])}."
+    return f".{os.fsdecode(os.fsencode(target.name)[:_NAME_BYTES])}."
 
 
 def _keep_owner_and_mode(file: BinaryIO, old: os.stat_result) -> None:

@@ -34,7 +34,8 @@ from tmkit.errors import TaskPlannerError
 
 _logger = logging.getLogger(__name__)
 
-_GRACE_SECONDS = 5
+GRACE_SECONDS = 5
+"""Time that a program has beyond its limit before the system ends it [s]."""
 _LONGEST_WAIT = 2**31 - 1  # milliseconds
 _LOOK_SECONDS = 0.002  # between looks at what a program wrote, and whether it has ended where the system does not tell
 
@@ -233,7 +234,7 @@ def _tie() -> tuple[str, ...]:
 
 def _limit(identifier: int, time_limit: float, memory_limit: int | None) -> None:
     """Limit the processor time and the memory of a program, by the limits that it has already if they are narrower."""
-    seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + _GRACE_SECONDS
+    seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + GRACE_SECONDS
     try:
         for kind, wanted in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory_limit)):
             if wanted is not None:

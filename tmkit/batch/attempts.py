@@ -32,6 +32,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from tmkit._support.job_main import LENGTH_BYTES
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.subprocesses import end_with_parent, tied
 from tmkit.batch.problems import BatchOptions, ProblemSource
@@ -44,7 +45,6 @@ from tmkit.task_planning.fast_downward import remember_translations, remembered_
 Row = dict[str, Any]  # what is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`
 KILLED = "killed"  # the status of an attempt whose process was killed, which is tried again
 _MAIN = "from tmkit.batch.attempts import main; main()"
-_LENGTH_BYTES = 8
 _SEARCHED = frozenset(status.value for status in PlanStatus)
 _KEPT_SOURCES = 16
 _TOLERANCE = 0.015  # metres by which an object may miss its place in the simulation
@@ -199,7 +199,7 @@ class _Fork:
         began, options = time.monotonic(), self._planned[1]
         with contextlib.suppress(OSError):
             _send(self._seeds, seed)
-        data, length = bytearray(), _LENGTH_BYTES
+        data, length = bytearray(), LENGTH_BYTES
         while len(data) < length:
             left = began + options.seconds - time.monotonic()
             if left <= 0 or not select.select([self._rows], [], [], left)[0]:
@@ -208,9 +208,9 @@ class _Fork:
             if not (chunk := os.read(self._rows, 1 << 16)):
                 return failed_row(KILLED, f"the process that plans {self._ended()}")
             data += chunk
-            if length == _LENGTH_BYTES <= len(data):
-                length += int.from_bytes(data[:_LENGTH_BYTES], "little")
-        row, modules, translations = pickle.loads(bytes(data[_LENGTH_BYTES:]))
+            if length == LENGTH_BYTES <= len(data):
+                length += int.from_bytes(data[:LENGTH_BYTES], "little")
+        row, modules, translations = pickle.loads(bytes(data[LENGTH_BYTES:]))
         for name in modules:  # so that the next process has them from the start
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
@@ -330,13 +330,13 @@ def _row_of(answer: PlanResult | Plan | None) -> Row:
 
 def _send(pipe: BinaryIO | Any, value: object) -> None:
     data = pickle.dumps(value)
-    pipe.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+    pipe.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
     pipe.flush()
 
 
 def _receive(pipe: BinaryIO | Any) -> Any:
     """Return the next value, None at the end or where it was cut off."""
-    head = pipe.read(_LENGTH_BYTES)
-    length = int.from_bytes(head, "little") if len(head) == _LENGTH_BYTES else -1
+    head = pipe.read(LENGTH_BYTES)
+    length = int.from_bytes(head, "little") if len(head) == LENGTH_BYTES else -1
     data = pipe.read(length) if length >= 0 else b""
     return pickle.loads(data) if length >= 0 and len(data) == length else None

@@ -30,8 +30,8 @@ from tmkit.graph.observation_frames import Observation, remove_observations
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
 _MOST_PATHS = 500
-_SAME = 1e-9  # metres, radians, and of a covariance: by which an edge is what was seen
-_DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
+_SAME_EDGE = 1e-9  # metres, radians, and of a covariance: by which an edge is what was seen
+_DISTANCE_DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,9 @@ class _Table:
         apart = self.scratch.gaussian_pose(ghost, relative_to=look.frame, q=self.q)
         self.scratch = kept
         spread = np.abs(look.observation.pose.covariance).max()
-        return max(apart.mean.distance(Pose())) < _SAME and bool(np.abs(apart.covariance).max() <= _SAME * spread)
+        return max(apart.mean.distance(Pose())) < _SAME_EDGE and bool(
+            np.abs(apart.covariance).max() <= _SAME_EDGE * spread
+        )
 
     def _ghost(self, path: _Path) -> str:
         """Return the frame that stands as a path says, made when there is none."""
@@ -372,7 +374,7 @@ def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list
         if not any(against.values()):
             break
         # The one that contradicts most others, then by most; in doubt the older, and last the pose in the scene.
-        sums = {k: float(f"{sum(squared[k, m] for m in against[k]):.{_DIGITS}g}") for k in kept}
+        sums = {k: float(f"{sum(squared[k, m] for m in against[k]):.{_DISTANCE_DIGITS}g}") for k in kept}
         kept.remove(max(kept, key=lambda k: (len(against[k]), sums[k], k)))
     distances = []
     for k in range(count):

@@ -27,7 +27,7 @@ from tmkit.plug_ins import Installed
 from tmkit.spatial import Pose
 
 _NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
-_ROUNDING = 1e-9  # metres, radians, and the share of an inertia
+_FILE_ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
 
 def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -150,13 +150,13 @@ def _twist_text(frame: FrameSpecification) -> str:
 
 
 def _near(one: Pose, other: Pose) -> bool:
-    return one.is_close(other, translation_tolerance=_ROUNDING, rotation_tolerance=1e-7)
+    return one.is_close(other, translation_tolerance=_FILE_ROUNDING, rotation_tolerance=1e-7)
 
 
 def _near_joints(one: Joint, other: Joint) -> bool:
     a, b = ([getattr(joint, key) for key in _NUMBERS] for joint in (one, other))
     same = all(getattr(one, key) == getattr(other, key) for key in ("type", "is_stated", "name", "mimic"))
-    near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(one.axis, other.axis, rtol=0.0, atol=_ROUNDING)
+    near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(one.axis, other.axis, rtol=0.0, atol=_FILE_ROUNDING)
     return same and bool(near)
 
 
@@ -164,7 +164,7 @@ def _near_masses(one: Inertia | None, other: Inertia | None) -> bool:
     if one is None or other is None:
         return one is other
     size = float(np.max(np.abs(one.matrix), initial=0.0))
-    near = np.allclose(one.center, other.center, rtol=0.0, atol=_ROUNDING)
+    near = np.allclose(one.center, other.center, rtol=0.0, atol=_FILE_ROUNDING)
     return one.mass == other.mass and bool(near and np.allclose(one.matrix, other.matrix, rtol=0.0, atol=1e-9 * size))
 
 

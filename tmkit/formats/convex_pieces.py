@@ -42,7 +42,8 @@ logger = logging.getLogger(__name__)
 Array = npt.NDArray[np.float64]
 
 MAX_ERROR = 0.001  # metres by which a piece lies outside the mesh at most
-MAX_PIECES = 64  # pieces of a mesh at most
+MAX_PIECES = 64
+"""Most pieces of a mesh."""
 _COARSEST = 8.0  # times the bound that is asked for, where that needs too many pieces
 _MOST_BEFORE = 4  # times as many pieces may there be before neighbours are merged
 _THRESHOLD = 0.05  # of CoACD, its default

@@ -25,7 +25,7 @@ from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
 _MOVABLE = frozenset({"movable", "moveable"})
-_TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits
+_POSE_TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
     if frame.parent is None:
         return
     distances = start.local_pose(frame.name).distance(zero_pose_of(frame))
-    if frame.parent != start.parent(frame.name) or max(distances) > _TOLERANCE:
+    if frame.parent != start.parent(frame.name) or max(distances) > _POSE_TOLERANCE:
         raise frame.place.error(
             f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so stays"
         )

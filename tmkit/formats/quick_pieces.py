@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import eigen, norms, product
-from tmkit.formats.convex_pieces import solid, windings
+from tmkit.formats.convex_pieces import MAX_PIECES, solid, windings
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 
@@ -47,8 +47,6 @@ _LEAST_ERROR = 0.001
 """Least value of that distance [m]."""
 _COARSEST = 8
 """Largest multiple of that distance, for a mesh that needs too many pieces."""
-MAX_PIECES = 64
-"""Most pieces of a mesh."""
 _MAX_PARTS = 192
 """Most parts before neighbours are merged."""
 _MAX_SAMPLES = 200_000

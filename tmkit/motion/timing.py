@@ -40,8 +40,8 @@ _LONGEST = 1e5  # seconds of a motion that is read
 _WIDEST = 0.3  # radians or metres from a corner at which its rounding may begin
 _NARROWEST = 1e-4
 _TORQUE_PERIOD = 0.04  # seconds between samples at which torques are first looked at
-_PERIOD = 0.004  # seconds between samples at which the deviation is measured
-_ATTEMPTS = 8  # to keep the deviation by narrower roundings, before the arm stops
+_DEVIATION_PERIOD = 0.004  # seconds between samples at which the deviation is measured
+_ROUNDING_ATTEMPTS = 8  # to keep the deviation by narrower roundings, before the arm stops
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +296,7 @@ def _within(
     roots = (np.sqrt(b**2 + 0.75 * turns * most) - b) / (0.375 * turns)
     widths = (roots**2).clip(_NARROWEST, _WIDEST)
     worst = 0
-    for _ in range(_ATTEMPTS):
+    for _ in range(_ROUNDING_ATTEMPTS):
         motion = blended_motion(own, *limits, widths=widths, torques=torques)
         at, strays = deviations(motion)
         nearest = np.abs(motion.vertices[:, None] - at).argmin(axis=0)
@@ -324,7 +324,7 @@ def deviations(motion: BlendedMotion) -> tuple[_Array, _Array]:
     The bound is the distance to the point that is as far along the polyline as the motion; it has kinks where that is a
     corner, so the times at which it is one are among the samples.
     """
-    times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / _PERIOD)))
+    times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / _DEVIATION_PERIOD)))
     along = motion.sample(times)[3]
     times = np.sort(np.concatenate([times, np.interp(motion.vertices[1:-1], along, times)]))
     q, _, _, along = motion.sample(times)

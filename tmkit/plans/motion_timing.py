@@ -49,7 +49,12 @@ _LESS, _LEAST = 0.4, 1e-3  # part of a deviation that is tried next, and the lea
 _CLEARANCE = 0.005  # metres that a motion keeps, or half of what its path does
 _SPACING = 0.02  # radians between configurations of the path of which that is measured
 _PERIOD = 0.02  # seconds between samples that are checked
-_RESOLUTION, _TRAVEL = 0.01, 0.003  # of the check: radians, and metres of the tool
+TIMING_RESOLUTION = 0.01
+"""Joint motion between the configurations at which a timed motion is checked [rad]."""
+
+TIMING_TRAVEL = 0.003
+"""Travel of the tool between these [m]."""
+
 _TRIES, _ATTEMPTS = 4, 10  # before an arm stops at the corner that is to blame, and before it stops at each
 
 
@@ -245,7 +250,11 @@ class RunCheck:
         for constraint in piece.segment.constraints:
             wrong |= constraint.values(piece.scene, q) > constraint.tolerance
         result = recheck_path(
-            self._world(number)[0], q, resolution=_RESOLUTION, tool_frame=piece.arm.tool, tool_travel=_TRAVEL
+            self._world(number)[0],
+            q,
+            resolution=TIMING_RESOLUTION,
+            tool_frame=piece.arm.tool,
+            tool_travel=TIMING_TRAVEL,
         )
         if not result.is_ok and result.q is not None:
             wrong[np.argmin(np.max(np.abs(q - result.q), axis=1))] = True

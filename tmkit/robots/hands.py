@@ -42,7 +42,7 @@ MOST_JOINTS = 4
 
 LEAST_STROKE = 0.01  # metres between open and closed
 _CLOSED = 0.02  # metres between fingers that count as closed
-_STEPS = 9
+_CLOSING_STEPS = 9
 _FINGERTIP = 0.01  # metres from the end of the fingers back to the tool
 _NEAR_AXIS = 0.05  # metres from the axis within which the shapes of the last link are in a mounted hand's way
 
@@ -187,7 +187,7 @@ def _widest(
     best, most = None, LEAST_STROKE
     for ways in itertools.product((False, True), repeat=len(joints) - 1):
         sweep = []
-        for share in np.linspace(0.0, 1.0, _STEPS):
+        for share in np.linspace(0.0, 1.0, _CLOSING_STEPS):
             shares = np.array([share, *(1.0 - share if turned else share for turned in ways)])
             sweep.append(dict(zip(joints, (lower + shares * (upper - lower)).tolist(), strict=True)))
         for pair in pairs:

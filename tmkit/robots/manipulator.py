@@ -31,7 +31,8 @@ from tmkit.graph import SceneGraph
 
 _GRIPPER_KINDS = ("parallel", "suction", "none")
 _LARGEST = ("velocity", "acceleration", "effort")  # what joints may have at most
-_LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
+LIMIT_TOLERANCE = 1e-9
+"""Distance by which a joint value of decimal digits may be beyond its limits [rad or m]."""
 
 
 def _frozen(values: Mapping[str, float]) -> Mapping[str, float]:
@@ -221,7 +222,7 @@ class Manipulator:
         for key in ("ready", "gripper_open", "gripper_closed"):
             for joint, value in getattr(self, key).items():
                 lower, upper = limits[joint]
-                if not lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+                if not lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
                     outside = f"which is outside its limits from {lower:.6g} to {upper:.6g}"
                     raise RobotError.at(source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}")
 

@@ -40,7 +40,7 @@ from tmkit.robots.mechanisms import rigid_frames
 logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
-_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
+_STATE_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
 
 
@@ -294,7 +294,7 @@ def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]
             hint = f"; it names '{near}'" if near else ""
             return f"the state '{state.name}' has no value for joint '{joint}'{hint}"
         lower, upper = limits[joint]
-        if not lower - _TOLERANCE <= values[joint] <= upper + _TOLERANCE:
+        if not lower - _STATE_TOLERANCE <= values[joint] <= upper + _STATE_TOLERANCE:
             outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
             return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
     return None

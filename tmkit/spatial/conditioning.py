@@ -239,7 +239,7 @@ class RangeMeasurement:
 
 _NOTHING_NEW = 1e-27  # of the prior variance of one measured number: less is what rounding left of zero
 _NOT_MUCH = 1e-8  # of the variance of what is seen: noise beside which solving loses digits
-_SHORT = 1e-3  # standard deviations: a step that may be one of rounding, when the steps shrink no more
+_SHORT_STEP = 1e-3  # standard deviations: a step that may be one of rounding, when the steps shrink no more
 _CONTRADICTION = 1e-8  # of the size of what was measured, which was known exactly
 
 
@@ -314,7 +314,7 @@ def condition(
         seen = sensitivity @ w - turn.T @ error
         moved = _mean(sensitivity, seen, noise)
         last, step = step, float(np.linalg.norm(moved - w))
-        rests = 0.1 * last < step < _SHORT and step <= _rounding(sensitivity, noise, [*means, whole])
+        rests = 0.1 * last < step < _SHORT_STEP and step <= _rounding(sensitivity, noise, [*means, whole])
         converged = step <= tolerance or rests
         w, turns = moved, turns + 1
     _, spread, unmet = _updated(sensitivity, seen, noise)

@@ -295,7 +295,7 @@ def nees_of_errors(runs: Iterable[tuple[ArrayLike, ArrayLike]], *, probability: 
     return Nees(sum(squared for squared, _ in distances) / count, lower, upper, count, degrees)
 
 
-_SHORT = 1e-3  # metres or radians: a step that may be one of rounding
+_SHORT_MOTION = 1e-3  # metres or radians: a step that may be one of rounding
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, toleran
         step = -np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         mean = mean @ Pose.exp(step)
         steps, length = steps + 1, float(np.linalg.norm(step))
-        converged = length <= tolerance or (length < _SHORT and _is_rounding(step, information, estimates))
+        converged = length <= tolerance or (length < _SHORT_MOTION and _is_rounding(step, information, estimates))
     errors = [PoseMeasurement(estimate).compared(mean)[0] for estimate in estimates]
     cost = 0.5 * sum(float(error @ weight @ error) for error, weight in zip(errors, weights, strict=True))
     return Fusion(GaussianPose(mean, inverse_covariance(information)), steps, converged, cost)

@@ -20,7 +20,7 @@ from typing import Any
 from tmkit.errors import StoreDamageError, StoreError
 
 FILE = "versions.sqlite"
-FORMAT = 1
+STORE_FORMAT = 1
 _APPLICATION = 0x746D6B73  # "tmks"
 _SCHEMA = {
     "versions": "CREATE TABLE versions (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, header BLOB NOT NULL, "
@@ -67,13 +67,13 @@ class Database:
         if not found and not application:
             self.query("PRAGMA page_size=2048")  # a commit writes three pages
             self.query("PRAGMA journal_mode=WAL")
-            settings = f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={FORMAT}"
+            settings = f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={STORE_FORMAT}"
             for statement in ("BEGIN IMMEDIATE", *_SCHEMA.values(), *settings, "COMMIT"):
                 self.query(statement)
         elif application != _APPLICATION or found != _SCHEMA:
             raise StoreError(f"{self._path}: it is not the database of a store")
-        elif version != FORMAT:
-            raise StoreError(f"{self._path}: it has format {version}; this tmkit reads format {FORMAT}")
+        elif version != STORE_FORMAT:
+            raise StoreError(f"{self._path}: it has format {version}; this tmkit reads format {STORE_FORMAT}")
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a statement of this package, with values for its question marks."""

@@ -26,7 +26,7 @@ from tmkit.errors import ArgumentError, StoreDamageError, StoreError, TmkitError
 from tmkit.graph import NoiseSource, SceneGraph, Shape, diff
 from tmkit.spatial.plain import check_fields
 from tmkit.store.blobs import BlobFolder
-from tmkit.store.database import FORMAT, Database
+from tmkit.store.database import STORE_FORMAT, Database
 from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_difference
 
 with importing("msgspec", "world", "a store of scenes needs"):
@@ -116,7 +116,7 @@ class VersionTable:
         if hashlib.sha256(data).digest() != version:
             raise _damage(version, "its header has another digest")
         header = _explained(version, partial(_headers.decode, data))
-        if header.format != FORMAT or (header.differences and not header.parents):
+        if header.format != STORE_FORMAT or (header.differences and not header.parents):
             raise _damage(version, "its header says nonsense")
         return header, body
 
@@ -202,7 +202,7 @@ class VersionTable:
             raise StoreError(f"the version takes {len(body)} bytes; a store takes at most {self._limits.version_bytes}")
         for shape in writer.blobs():
             self._blobs.put(shape)
-        header = _Header(FORMAT, parents, message, fingerprint, hashlib.sha256(body).digest(), count, room)
+        header = _Header(STORE_FORMAT, parents, message, fingerprint, hashlib.sha256(body).digest(), count, room)
         data = msgspec.msgpack.encode(header)
         version = hashlib.sha256(data).digest()
         self._database.insert(version, data, body)

@@ -42,14 +42,14 @@ from tmkit.robots.hands import pair_distance
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.diagnosis.diagnosis import listed
+from tmkit.tamp.domains.separation import NAMED_BODIES
 from tmkit.tamp.search.hand_tables import HandTables
 from tmkit.tamp.version_tree import FailureLog, SceneVersion
 
 _TARGETS = 16  # configurations to which ways are searched
 _DRAWN = 400  # configurations that are drawn for that at most, to find so many that are free
 _FEW = 0.5  # share of them below which the arm counts as enclosed
-_NAMED = 4  # bodies that are named
-_STEPS = 9  # poses of the hand on its straight way
+_APPROACH_STEPS = 9  # poses of the hand on its straight way
 _OBJECTS = 3  # objects of which it is asked whether the hand has room
 _CLEARANCE = 0.002  # metres that a finger keeps on both sides together, and more
 _ALIKE = 1e-4  # metres by which gaps may differ and count as equal
@@ -157,7 +157,7 @@ def no_room_for_hand(
     with_room = 0
     for grasp in grasps:
         rows = []
-        for back in np.linspace(0.0, approach, _STEPS):
+        for back in np.linspace(0.0, approach, _APPROACH_STEPS):
             pose = root_from_object @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ hand_from_tool.inverse()
             values = dict(zip(FLOATING_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
             rows.append(free.configuration({**fixed, **values, **manipulator.opened(grasp.opening)}))
@@ -355,4 +355,4 @@ def _named(bodies: Counter[str]) -> str:
 
 def _listed_bodies(names: Sequence[str]) -> str:
     """Return the first few of some frames in words."""
-    return listed([*(f"'{name}'" for name in names[:_NAMED]), *(["others"] if len(names) > _NAMED else [])])
+    return listed([*(f"'{name}'" for name in names[:NAMED_BODIES]), *(["others"] if len(names) > NAMED_BODIES else [])])

@@ -31,7 +31,7 @@ from tmkit.tamp.validation.check import step_check
 from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
-_SAME = 1e-9  # radians or metres between configurations that are one
+_SAME_CONFIGURATION = 1e-9  # radians or metres between configurations that are one
 _JUMP = 1e-4  # metres and radians by which what a kept motion handles may be off
 
 
@@ -110,7 +110,7 @@ class _KnownMotions:
         """Return the first segment of a step from where the arm is now."""
         scene, arm = node.scene, self._tree.arms[first.arm]
         columns = [scene.joint_names.index(joint) for joint in first.joint_names]
-        if np.max(np.abs(first.path[0] - node.q[columns])) <= _SAME:
+        if np.max(np.abs(first.path[0] - node.q[columns])) <= _SAME_CONFIGURATION:
             return first
         if first.kind not in (SegmentKind.TRANSIT, SegmentKind.TRANSFER):
             raise PrimitiveFailedError("joining", "the step begins in contact")

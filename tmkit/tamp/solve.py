@@ -31,6 +31,7 @@ from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance
+from tmkit.robots.manipulator import LIMIT_TOLERANCE
 from tmkit.robots.mechanisms import held_by
 from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.spatial.plain import plain_numbers, read_only
@@ -46,7 +47,6 @@ from tmkit.tamp.result import PlanResult
 from tmkit.tamp.run import run_search
 
 _log = logging.getLogger(__name__)
-_LIMIT_TOLERANCE = 1e-9  # radians or metres
 _BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
 
 
@@ -171,7 +171,7 @@ def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulators: Seq
     names = " and ".join(f"'{arm.name}'" for arm in manipulators)
     none = f"the arm {names} does not" if len(manipulators) == 1 else f"the arms {names} do not"
     for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
-        if lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+        if lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
             continue
         what = f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}"
         if joint in moved:

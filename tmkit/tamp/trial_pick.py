@@ -34,7 +34,7 @@ SUPPORT, OBJECT = "trial_support", "trial_cube"
 _SAMPLES = 4000
 _STEEP = 0.5  # least downward part of the tool's z for a place to be tried
 _PLACES = 40
-_PLANS = 3
+_TASK_PLANS = 3
 _ITERATIONS = 2  # of each plan: a cube that can be picked is picked in the first
 _ABOVE = 0.06  # metres over the cube from which it is approached
 _TABLE = (0.1, 0.1, 0.02)
@@ -100,7 +100,7 @@ def trial_pick(
         found = result.diagnosis
         causes = found.causes or tuple(f"{one.phase}: {one.cause}" for action in found.actions for one in action.causes)
         last = TrialPick(TrialPickStatus.NO_PLAN, "; ".join(causes[:2]) or result.explanation, tried, result)
-        if number + 1 == _PLANS:
+        if number + 1 == _TASK_PLANS:
             break
     nowhere = (
         f"no place was found where '{arm.tool}' looks down at a cube and the arm is free: see that its z points away "

@@ -80,7 +80,7 @@ _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
 _AGAIN, _AGAIN_GROWTH = 1e5, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
 _LANDMARKS = "landmarks"  # in the history of a task
 _TOO_MANY = "switching off pruning"  # printed after the expansions that a search by landmarks may do
-_REMEMBERED = 16  # problems that are not translated again
+_REMEMBERED_PROBLEMS = 16  # problems that are not translated again
 _remembered: dict[tuple[str, str], str] = {}  # translations by the texts of domain and problem, the last one last
 _PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside another, whether there is a plan
 
@@ -297,7 +297,7 @@ def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
     for key, text in translations.items():
         _remembered.pop(key, None)
         _remembered[key] = text
-    for key in [*_remembered][:-_REMEMBERED]:
+    for key in [*_remembered][:-_REMEMBERED_PROBLEMS]:
         _remembered.pop(key, None)
 
 

@@ -39,7 +39,7 @@ from functools import cache
 from pathlib import Path
 
 from tmkit._support.signals import interrupts_kept, temporary_folder
-from tmkit._support.subprocesses import Finished, Program, tied, wait_for_any
+from tmkit._support.subprocesses import GRACE_SECONDS, Finished, Program, tied, wait_for_any
 from tmkit.errors import MissingExtraError, TaskPlannerError, TmkitError
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
@@ -271,7 +271,6 @@ _logger = logging.getLogger(__name__)
 
 _ARGUMENTS = ("--keep-unimportant-variables", "--sas-file", "output.sas", "domain.pddl", "problem.pddl")
 _MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
-_GRACE_SECONDS = 5
 _SERVER = Path(__file__).with_name("translator_server.py")
 
 
@@ -336,7 +335,7 @@ class _Server:
         process = self.started()
         assert process.stdin is not None
         assert process.stdout is not None
-        seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + _GRACE_SECONDS
+        seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + GRACE_SECONDS
         task = {"folder": str(folder), "seconds": seconds, "memory": _MEMORY}
         process.stdin.write(json.dumps(task).encode() + b"\n")
         process.stdin.flush()

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.extras import importing
+from tmkit._support.limits import GREATEST_PORT
 from tmkit._support.output import check_writable, write_text
 from tmkit.errors import ConfigurationError, OutputError, TmkitError
 from tmkit.graph import SceneGraph, diff
@@ -46,8 +47,6 @@ _logger = logging.getLogger(__name__)
 
 RATE = 15.0  # samples a second; pages interpolate between them
 UNIT = 1e-6  # metres, seconds, components of quaternions
-_GREATEST_PORT = 65535
-"""Greatest number of a port."""
 _HAND_SECONDS = 0.4  # in which fingers are shown to close or open
 _PAUSE_SECONDS = 0.25  # of an action without motion
 
@@ -356,8 +355,8 @@ def start_server(host: str, port: int) -> viser.ViserServer:
     """
     import socket
 
-    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= _GREATEST_PORT:
-        raise ConfigurationError(f"port={port!r}: expected an integer from 0 (any free port) to {_GREATEST_PORT}")
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= GREATEST_PORT:
+        raise ConfigurationError(f"port={port!r}: expected an integer from 0 (any free port) to {GREATEST_PORT}")
     with importing("viser", "viewer", "the viewer needs"):
         import viser
     with socket.socket() as probe:

@@ -18,7 +18,7 @@ from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, FailureCause, Failur
 from tmkit.visualization.stage import Panel, PanelMaker, Stage
 from tmkit.visualization.viewer_panels import RED, JointsPanel, PlanPanel, TreePanel, boxed
 
-_BLUE, _ORANGE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.88, 0.89, 0.90, 1.0)
+_BLUE, _OBSTACLE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.88, 0.89, 0.90, 1.0)
 _MOST_ROWS = 1000
 
 
@@ -32,7 +32,7 @@ def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] =
         paint = dict.fromkeys(example.scene.frame_names, _PALE)
         for name in example.scene.subtree(example.manipulator.base):
             del paint[name]  # the arm keeps its colours
-        paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _ORANGE)
+        paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _OBSTACLE)
         paint |= dict.fromkeys(example.in_the_way, RED)
         paint |= {example.object: _BLUE} if example.object is not None else {}
         caption = f"{action.action}{f', {example.choice}' if example.choice else ''}: {cause}"

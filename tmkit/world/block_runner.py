@@ -18,7 +18,7 @@ from tmkit.world.blocks import FunctionBlock, blamed, executed, frames_below, ha
 from tmkit.world.live_scene import LiveScene
 
 _logger = logging.getLogger(__name__)
-_REMEMBERED = 100  # errors
+_REMEMBERED_ERRORS = 100  # errors
 _ENDLESS = 20  # executions of one block in one poll
 
 
@@ -170,7 +170,7 @@ class BlockRunner:
         self._next = dict.fromkeys(self._triggers, self._start)
         self._seen: dict[str, SceneGraph] = {}  # the version that a block has seen last
         self._waiting: set[str] = set()  # whose turn has come after another
-        self._errors: deque[BlockError] = deque(maxlen=_REMEMBERED)
+        self._errors: deque[BlockError] = deque(maxlen=_REMEMBERED_ERRORS)
 
     @property
     def errors(self) -> tuple[BlockError, ...]:

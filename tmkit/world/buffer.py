@@ -41,7 +41,7 @@ from tmkit.world.messages import (
 )
 
 _logger = logging.getLogger(__name__)
-_REMEMBERED = 100  # refusals
+_REMEMBERED_REFUSALS = 100  # refusals
 _Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in seconds and nanoseconds
 
 
@@ -61,7 +61,7 @@ class Buffer(LiveScene):
         StampedPoses(capacity=capacity, window=self._window)  # refuses limits
         self._capacity = capacity
         super().__init__(scene)
-        self._refusals: deque[str] = deque(maxlen=_REMEMBERED)
+        self._refusals: deque[str] = deque(maxlen=_REMEMBERED_REFUSALS)
         self._now: float | None = None
 
     @property

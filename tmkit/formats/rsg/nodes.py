@@ -36,7 +36,12 @@ from tmkit.graph import NoiseSource, SceneGraph
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import GaussianPose, Pose
 
-_WINDOW = 10.0  # seconds of history that a transform keeps, as in the robot scene graph
+HISTORY_WINDOW = 10.0
+"""Time of history that a transform keeps by default, as in the robot scene graph [s]."""
+
+HISTORY_CAPACITY = 32
+"""Poses of history that a transform keeps by default, as in the robot scene graph."""
+
 _OF_GROUPS = ("Attribute", "child", "member", "cardinality", "unplaced", "called")
 
 
@@ -148,7 +153,11 @@ class NodeReader(Declarations):
         if not stamped and not kept:
             return fixed or Pose.identity(), None, noise
         times = sorted(stamped)
-        limits = self.json(made, made.get("history")[-1], _history) if kept else (max(32, len(times)), _WINDOW)
+        limits = (
+            self.json(made, made.get("history")[-1], _history)
+            if kept
+            else (max(HISTORY_CAPACITY, len(times)), HISTORY_WINDOW)
+        )
         with reported(place_of(made)):
             window = max(limits[1], times[-1] - times[0]) if times and not kept else limits[1]
             stamps = StampedPoses(times, [stamped[time] for time in times], capacity=limits[0], window=window)

@@ -18,6 +18,7 @@ from tmkit._core import Group
 from tmkit.formats.json.frames import SourceList, attributes_to_dict, frame_to_dict, numbers_to_list
 from tmkit.formats.json.shapes import shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.rsg.nodes import HISTORY_CAPACITY, HISTORY_WINDOW
 from tmkit.graph import AttachedShape, Fixed, FrameSpecification, SceneGraph, Shape
 from tmkit.spatial import Pose
 
@@ -28,7 +29,6 @@ _SIZES = {
     "cone": ("radius", "height"),
     "capsule": ("radius", "height"),
 }
-_CAPACITY, _WINDOW = 32, 10.0  # of a history that is not said
 
 
 def rsg_from_scene(scene: SceneGraph, *, loader: MeshLoader | None = None) -> str:
@@ -174,8 +174,8 @@ def _motion(frame: FrameSpecification) -> Iterator[str]:
     times = [] if stamps is None else numbers_to_list(stamps.stamps)
     if stamps is not None:
         window = None if stamps.window == float("inf") else stamps.window
-        default = max(_WINDOW, times[-1] - times[0]) if times else None
-        if (stamps.capacity, window) != (max(_CAPACITY, len(times)), default):
+        default = max(HISTORY_WINDOW, times[-1] - times[0]) if times else None
+        if (stamps.capacity, window) != (max(HISTORY_CAPACITY, len(times)), default):
             yield f"  history {_json({'capacity': stamps.capacity, 'window': window})}"
         for number, (time, pose) in enumerate(zip(times, stamps.poses, strict=True), 1):
             rigid.append(f"    RigidTransform t{number} {{ stamp TimeStamp ( {time!r} s ) value {_pose(pose)} }}")

@@ -24,7 +24,7 @@ import numpy as np
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
-from tmkit.manipulation.actions.primitives import CollisionContext, FramePairs
+from tmkit.manipulation.actions.primitives import LARGEST_JOINT_STEP, CollisionContext, FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.motion import IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -34,7 +34,6 @@ from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, mechanism_j
 from tmkit.spatial import Pose
 
 _SLIDE_STEP, _TURN_STEP = 0.005, 0.02  # metres and radians of the joint between steps, at most
-_LARGEST_JUMP = 0.3  # radians that a joint of the arm may move in a step
 _HALVINGS = 6  # of a step whose middle strays
 _POSITION_TOLERANCE, _ROTATION_TOLERANCE = 1e-6, 1e-6  # metres and radians of inverse kinematics at each step
 _THERE = 1e-6  # metres or radians from the wanted value at which there is nothing to do
@@ -188,7 +187,7 @@ class _Operation:
         if found.status is not InverseKinematicsStatus.SOLVED:
             raise PrimitiveFailedError("moving the handle", "the arm cannot follow it", kind=FailureKind.STRAIGHT_LINE)
         after = np.array(found.q)
-        if np.max(np.abs(after - before)) > _LARGEST_JUMP:
+        if np.max(np.abs(after - before)) > LARGEST_JOINT_STEP:
             cause = "the arm would jump to another configuration"
             raise PrimitiveFailedError("moving the handle", cause, kind=FailureKind.STRAIGHT_LINE)
         middle = scene.pose(arm.tool, relative_to=handle, q=(before + after) / 2)

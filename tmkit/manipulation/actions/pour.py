@@ -23,7 +23,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, motions_at
-from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CollisionContext
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, LARGEST_JOINT_STEP, CollisionContext
 from tmkit.motion import IkSettings, InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of
@@ -32,8 +32,7 @@ from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedErro
 from tmkit.plans.values import Configuration, SegmentKind
 from tmkit.spatial import Pose
 
-_STEP = 0.05  # radians of tilt between inverse kinematics
-_LARGEST_JUMP = 0.3  # radians that a joint may move in a step
+_TILT_STEP = 0.05  # radians of tilt between inverse kinematics
 _TURNS = (0.0, math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of the hand about the vertical, tried in order
 _POURED = math.radians(90.0)  # tilt from which a vessel is empty
 _LEVEL = math.radians(15.0)  # tilt up to which nothing comes out
@@ -111,7 +110,7 @@ class Pour(BuiltInCandidate):
         height = float(lip[2]) + reach(solids_of(scene, self.object), [0.0, 0.0, -1.0])
         axis = np.array([-sin(self.heading), cos(self.heading), 0.0])
         turned = Pose.exp([0.0, 0.0, 0.0, 0.0, 0.0, self.heading - self.lip])
-        count = math.ceil(self.angle / _STEP)
+        count = math.ceil(self.angle / _TILT_STEP)
         found = []
         for step in range(count + 1):
             tilt = self.angle * step / count
@@ -140,7 +139,7 @@ class Pour(BuiltInCandidate):
                 settings=IkSettings(restarts=0),
             )
             reached = found.status is InverseKinematicsStatus.SOLVED
-            if not reached or np.max(np.abs(found.q - rows[-1])) > _LARGEST_JUMP:
+            if not reached or np.max(np.abs(found.q - rows[-1])) > LARGEST_JOINT_STEP:
                 cause = "the arm cannot tilt the vessel so far"
                 raise PrimitiveFailedError("pouring", cause, kind=FailureKind.STRAIGHT_LINE, q=rows[-1])
             rows.append(np.array(found.q))

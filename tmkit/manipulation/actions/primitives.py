@@ -58,6 +58,9 @@ PLANNING_RESOLUTION = 0.01
 CHECK_RESOLUTION = 0.003
 """Radians or metres between checked configurations in the final check."""
 
+LARGEST_JOINT_STEP = 0.3
+"""Largest motion of a joint between neighbouring solutions of inverse kinematics [rad]."""
+
 CHECK_TRAVEL = 0.001
 """Metres of tool travel between checked configurations in the final check."""
 

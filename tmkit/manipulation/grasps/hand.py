@@ -38,7 +38,7 @@ from tmkit.spatial import Pose
 
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
 _OBJECT = FLOATING_JOINTS[-1]
-_TILT, _ROOM = 0.05, 0.002  # radians by which a hand is turned, metres that its fingers are away then
+_TURN, _ROOM = 0.05, 0.002  # radians by which a hand is turned, metres that its fingers are away then
 _NARROW, _BACK = 0.0025, 0.004  # metres between object and fingers that open a little, and by which they go back
 _FINE, _MOST = 0.002, 0.1  # radians to which a grasp is turned flush, and by which at most
 _SELDOM_TURNS, _TURNS = 0.15, 0.5  # tangents of friction that pads need to hold what they press on beside each other
@@ -111,10 +111,10 @@ class HandCheck:
             return max(0.0, whole - min(self._thickness(object_from_tool @ move, width) for move in moves))
 
         whole = self._thickness(object_from_tool, width)
-        tilted = thinner(*(_turned(turn) for turn in _turns(_TILT))) / (_TILT * max(whole, _ROOM))
+        tilted = thinner(*(_turned(turn) for turn in _turns(_TURN))) / (_TURN * max(whole, _ROOM))
         slid = thinner(*(Pose([x, 0.0, z]) for x, z in _turns(_ROOM))) / (2.0 * _ROOM)
-        spun = thinner(*(Pose.from_rpy([0.0, 0.0, 0.0], [0.0, turn, 0.0]) for turn in (_TILT, -_TILT)))
-        return tilted, max(tilted, slid, spun / (2.0 * _TILT * torsion_arm(PAD_RADIUS)))
+        spun = thinner(*(Pose.from_rpy([0.0, 0.0, 0.0], [0.0, turn, 0.0]) for turn in (_TURN, -_TURN)))
+        return tilted, max(tilted, slid, spun / (2.0 * _TURN * torsion_arm(PAD_RADIUS)))
 
     def settled(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
         """Return a grasp turned and moved to where the closing fingers would turn and push the object, and its width.
@@ -124,7 +124,7 @@ class HandCheck:
         """
         if self.manipulator.gripper_kind != "parallel":
             return object_from_tool, width
-        best, step = (0.0, 0.0), _TILT / 2.0
+        best, step = (0.0, 0.0), _TURN / 2.0
         thinnest = self._thickness(object_from_tool, width)
         while step > _FINE:
             tried = [turn for x, z in _turns(step) if math.hypot(*(turn := (best[0] + x, best[1] + z))) < _MOST]

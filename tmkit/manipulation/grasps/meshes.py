@@ -33,7 +33,8 @@ _PAIRS, _PAIRS_OF_AXIS = 480, 160  # kept, in all and of nearly parallel ones: r
 _NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
 _RAYS_AT_ONCE = 1_000_000  # rays times triangles
 _PATCH_POINTS = 6  # places kept on one patch
-_INSIDE = 1e-9
+_TRIANGLE_TOLERANCE = 1e-9
+"""Barycentric coordinate by which a ray may miss a triangle, for rounding."""
 _STARTED = 1e-6  # metres from its start at which a ray may meet something
 
 Vectors = NDArray[np.float64]
@@ -201,7 +202,7 @@ def _pairs(
 
 def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> list[tuple[float, int]]:
     """Return the hits of a ray at which it leaves the object, nearest first."""
-    return [(distance, index) for distance, index in hits if dot(normals[index], axis) > _INSIDE]
+    return [(distance, index) for distance, index in hits if dot(normals[index], axis) > _TRIANGLE_TOLERANCE]
 
 
 def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
@@ -240,7 +241,7 @@ def _distances(triangles: Vectors, starts: Vectors, directions: Vectors) -> NDAr
     turned = np.cross(offset, first)
     u = np.einsum("ij,ij->i", across, offset) / volume
     v = np.einsum("ij,ij->i", directions, turned) / volume
-    is_met &= (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)
+    is_met &= (u >= -_TRIANGLE_TOLERANCE) & (v >= -_TRIANGLE_TOLERANCE) & (u + v <= 1.0 + _TRIANGLE_TOLERANCE)
     return np.where(is_met, np.einsum("ij,ij->i", second, turned) / volume, -1.0)
 
 

@@ -20,20 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import circle, norm, norms, product
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.placements.sampling import Placement, PlacementSettings, Posture, postures_on
+from tmkit.manipulation.placements.sampling import INSIDE_TOLERANCE, Placement, PlacementSettings, Posture, postures_on
 from tmkit.motion.regions import convex
 from tmkit.motion.regions.polygons import ConvexPolygon, blocking
 from tmkit.motion.regions.solids import collision_solids, outline
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface
 from tmkit.robots import Manipulator
 
-_INSIDE = 1e-9
-"""Distance by which points may be beyond an edge, for rounding [m]."""
-
 _AVOIDED = 0.01
 """Distance to a place that an object avoids [m]."""
 
-_DIGITS = 9
+_POINT_DIGITS = 9
 """Decimals to which points are rounded [m]."""
 
 Points = NDArray[np.float64]
@@ -97,7 +94,9 @@ class RegionPacker:
             solids = collision_solids(bare, name, q)
             postures = postures_on(bare, name, surface, solids, q, manipulator, settings, parts=())
             shapes = (_Shape(posture, outline(solids, posture.rotation)) for posture in postures)
-            unique = {np.round(shape.footprint.vertices, _DIGITS).tobytes(): shape for shape in reversed([*shapes])}
+            unique = {
+                np.round(shape.footprint.vertices, _POINT_DIGITS).tobytes(): shape for shape in reversed([*shapes])
+            }
             self._shapes[name] = tuple(reversed(unique.values()))
         self._sizes = {name: _size(shapes) for name, shapes in self._shapes.items()}
         self._avoided = np.zeros((0, 2))
@@ -111,7 +110,7 @@ class RegionPacker:
         base = surface.support_from_surface.inverse() @ scene.pose(manipulator.base, relative_to=surface.support, q=q)
         direction = surface.polygon.centroid - base.translation[:2]
         length = norm(direction)
-        return np.asarray(direction / length) if length > _INSIDE else np.array([1.0, 0.0])
+        return np.asarray(direction / length) if length > INSIDE_TOLERANCE else np.array([1.0, 0.0])
 
     def avoid(self, places: Sequence[Placement]) -> None:
         """Keep all objects a centimetre away from places."""
@@ -163,7 +162,7 @@ class RegionPacker:
         for shape in self._shapes[name]:
             points = self._points(shape, others, direction)
             if len(points):
-                reach = round(float(product(points[:1], direction)[0]), _DIGITS)
+                reach = round(float(product(points[:1], direction)[0]), _POINT_DIGITS)
                 if best is None or reach > best[0]:
                     best = reach, _Placed(shape, points[0])
         return None if best is None else best[1]
@@ -178,14 +177,14 @@ class RegionPacker:
         ]
         outlines = [polygon.vertices for polygon in (fit, *blocks)]
         points = np.concatenate([*outlines, convex.crossings(outlines)])
-        points = np.unique(np.round(points, _DIGITS), axis=0)
-        kept = fit.depth(points) >= -_INSIDE
+        points = np.unique(np.round(points, _POINT_DIGITS), axis=0)
+        kept = fit.depth(points) >= -INSIDE_TOLERANCE
         for block in blocks:
-            kept[kept] = block.depth(points[kept]) <= _INSIDE
+            kept[kept] = block.depth(points[kept]) <= INSIDE_TOLERANCE
         points = points[kept]
         for avoided in self._avoided:
             points = points[norms(points - avoided) > _AVOIDED]
-        distances = np.round(product(points, direction), _DIGITS) if len(points) else np.zeros(0)
+        distances = np.round(product(points, direction), _POINT_DIGITS) if len(points) else np.zeros(0)
         return points[np.lexsort((points[:, 1], points[:, 0], -distances))]
 
     def _placement(self, placed: _Placed) -> Placement:

@@ -39,7 +39,9 @@ from tmkit.spatial import Pose
 
 _ABOVE = 0.001  # metres above a surface up to which a shape is part of it and no obstacle
 _LEVEL = 1e-4  # metres and radians by which the tops of a rim may differ
-_INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
+INSIDE_TOLERANCE = 1e-9
+"""Distance by which points may be beyond an edge, for rounding [m]."""
+
 _MOST_PARTS = 8  # shapes of an object that count each by itself
 _FULL = 0.95  # of the area of a hull that shapes fill where the hull stands for them
 _WITHOUT_OUTLINE = ("height_field", "point_cloud", "plane")  # their outlines say nothing of where they are
@@ -102,9 +104,9 @@ class Posture:
 
     def free(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the positions (k, 2) of given ones (n, 2) at which the object fits, in their order."""
-        kept = self.fit.depth(points) >= -_INSIDE
+        kept = self.fit.depth(points) >= -INSIDE_TOLERANCE
         for block in self.blocks:
-            kept &= block.depth(points) <= _INSIDE
+            kept &= block.depth(points) <= INSIDE_TOLERANCE
         return points[kept]
 
 
@@ -277,7 +279,7 @@ def _points(kind: str, posture: Posture, settings: PlacementSettings) -> NDArray
     else:
         low, high = fit.vertices.min(axis=0), fit.vertices.max(axis=0)
         step = max(settings.grid, float(np.max(high - low)) / _GRID_POINTS)
-        counts = np.floor((high - low) / step + _INSIDE)
+        counts = np.floor((high - low) / step + INSIDE_TOLERANCE)
         axes = [(a + b) / 2 + step * (np.arange(n + 1) - n / 2) for a, b, n in zip(low, high, counts, strict=True)]
         return posture.free(np.round(np.array(np.meshgrid(*axes, indexing="ij")).reshape(2, -1).T, 9))
     points = np.concatenate([np.zeros((0, 2)), *found])

@@ -28,8 +28,7 @@ from tmkit._core import PathResult, PathStatus
 from tmkit._support.extras import importing
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.motion.motion_planner import PathQuery
-
-_LIMIT_TOLERANCE = 1e-9  # radians or metres
+from tmkit.robots.manipulator import LIMIT_TOLERANCE
 
 OMPL_PLANNERS = ("RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "InformedRRTstar", "RRTstar")
 """The planners that are offered: those that repeat themselves."""
@@ -168,7 +167,7 @@ def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[
         within = [row for row in rows if _is_within(row, query)]
         if not within:
             lower, upper = query.limits.T
-            beyond = (rows[0] < lower - _LIMIT_TOLERANCE) | (rows[0] > upper + _LIMIT_TOLERANCE)
+            beyond = (rows[0] < lower - LIMIT_TOLERANCE) | (rows[0] > upper + LIMIT_TOLERANCE)
             return PathResult(status, none, joint=query.joints[int(np.flatnonzero(beyond)[0])])
         contacts = [query.world.find_collision(query.to_full(row)) for row in within]
         if all(contact is not None for contact in contacts) and contacts[0] is not None:
@@ -178,4 +177,4 @@ def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[
 
 def _is_within(row: NDArray[np.float64], query: PathQuery) -> bool:
     lower, upper = query.limits.T
-    return bool(np.all((row >= lower - _LIMIT_TOLERANCE) & (row <= upper + _LIMIT_TOLERANCE)))
+    return bool(np.all((row >= lower - LIMIT_TOLERANCE) & (row <= upper + LIMIT_TOLERANCE)))

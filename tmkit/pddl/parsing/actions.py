@@ -141,7 +141,7 @@ _KEYS = (":parameters", ":precondition", ":effect")
 _DURATIVE, _DURATIVE_KEYS = ":durative-action", (":parameters", ":duration", ":condition", ":effect")
 _ONE_OF = "oneof"
 _MOST_OUTCOMES = 64
-_ROUNDING = 1e-9  # of chances that add up to one
+_CHANCE_ROUNDING = 1e-9  # of chances that add up to one
 
 
 class ActionReader(TreeBuilder):
@@ -251,10 +251,10 @@ class ActionReader(TreeBuilder):
         chances = [float(part.first.text) for part in group.parts[1::2] if is_number(part.first.text)]
         if not len(chances) == len(effects) == (len(group.parts) - 1) / 2 or min(chances, default=-1.0) < 0.0:
             raise self._source.error(group.first, "expected (probabilistic CHANCE EFFECT...)")
-        if sum(chances) > 1.0 + _ROUNDING:
+        if sum(chances) > 1.0 + _CHANCE_ROUNDING:
             raise self._source.error(group.first, f"chances add up to {sum(chances):g}; expected at most 1")
         possible = [effect for chance, effect in zip(chances, effects, strict=True) if chance > 0.0]
-        if sum(chances) < 1.0 - _ROUNDING:
+        if sum(chances) < 1.0 - _CHANCE_ROUNDING:
             possible.append(group._replace(parts=(group.first._replace(text="and"),)))
         return group._replace(parts=(group.first._replace(text=_ONE_OF), *possible))
 

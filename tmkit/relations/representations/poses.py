@@ -178,7 +178,7 @@ def _middle_angle(matrix: Vector, sequence: str) -> float:
 
 
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
-_ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a zero
+_LAST_ROW_ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a zero
 _NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation
 
 
@@ -201,7 +201,7 @@ class HomogeneousMatrix(FrameToFrame):
     def __init__(self, matrix: ArrayLike) -> None:
         made = array_of(matrix, (4, 4), "homogeneous matrix", is_batch=True)
         rotation_of(made[..., :3, :3], "homogeneous matrix")
-        if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _ROUNDING:
+        if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _LAST_ROW_ROUNDING:
             row = np.array2string(made[..., 3, :])
             raise refusal("homogeneous matrix", "its last row is 0 0 0 1", row)
         initialize(self, matrix=made)

@@ -20,7 +20,7 @@ from tmkit.simulation.camera import Camera, surroundings, towards_light
 from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.spatial.plain import plain_numbers
 
-_NEAR, _FAR = 0.02, 20.0
+_NEAR_PLANE, _FAR_PLANE = 0.02, 20.0
 _SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
 _FLOOR = np.array([0.925, 0.935, 0.945])
 _AMBIENT, _DIFFUSE, _SPECULAR = 0.55, 0.45, 0.15
@@ -82,7 +82,7 @@ class TinyStudio:
             self._height,
             viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
             projectionMatrix=bullet.computeProjectionMatrixFOV(
-                math.degrees(camera.field_of_view), self._width / self._height, _NEAR, _FAR
+                math.degrees(camera.field_of_view), self._width / self._height, _NEAR_PLANE, _FAR_PLANE
             ),
             lightDirection=self._light,
             lightDistance=4.0 * self._radius,

@@ -48,7 +48,7 @@ _KINDS = {
     _SEMANTICS: "semantics are a domain's folder or a Python file",
 }
 _HOW_TO_DERIVE = "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
-_REMEMBERED = 16  # texts that are not parsed or compiled again
+_REMEMBERED_TEXTS = 16  # texts that are not parsed or compiled again
 
 
 @dataclass(frozen=True)
@@ -165,13 +165,13 @@ def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | 
     return PlanningDomain(name, parsed, text, digest, made, stored_predicates=_stored(made, parsed, parsed))
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
+@functools.lru_cache(maxsize=_REMEMBERED_TEXTS)
 def _parsed(text: str, source: str) -> Domain:
     """Return the domain of a text: a value, cached for the same text."""
     return parse_domain(text, source=source)
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
+@functools.lru_cache(maxsize=_REMEMBERED_TEXTS)
 def _compiled(source: bytes, path: str) -> CodeType:
     return compile(source, path, "exec")
 

@@ -44,7 +44,8 @@ _MOST_CELLS = 100_000  # that are checked before a proof is given up
 _SLACK = 2e-4  # metres by which balls are smaller, for contacts that count as touching, and errors
 _FACES = np.array([(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)])
 _EXACT = ("box", "sphere", "cylinder", "capsule", "mesh")
-_NAMED = 4  # bodies that are named
+NAMED_BODIES = 4
+"""Number of bodies that an explanation names."""
 _OFF = 0.03  # metres by which an object may stand beside or above its region, and more
 
 _Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -100,7 +101,9 @@ def _enclosed(
         start = scene.pose(ball.link, relative_to=scene.root(ball.link), q=q).apply(ball.centre)
         around = _enclosing(scene, q, ball, place=place, bounds=bounds, start=start)
         if around is not None:
-            named = ", ".join(f"'{name}'" for name in around[:_NAMED]) + (" and others" if len(around) > _NAMED else "")
+            named = ", ".join(f"'{name}'" for name in around[:NAMED_BODIES]) + (
+                " and others" if len(around) > NAMED_BODIES else ""
+            )
             cause = (
                 f"{what} has to be touched, and what never moves encloses it ({named}): no gap lets a ball of "
                 f"{2000.0 * ball.radius:.1f} mm through, which is inside '{ball.link}'"

@@ -66,7 +66,7 @@ _LONGEST_PATH = 1000.0  # radians or metres of one segment
 _GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
 _SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it settles on
 _OVERLAP_STEP = 0.05  # radians or metres between the configurations at which overlaps are looked for
-_SHOWN = 3  # pairs of a robot's own links that are named
+_SHOWN_PAIRS = 3  # pairs of a robot's own links that are named
 _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
 
 
@@ -516,8 +516,8 @@ def _allowed_overlaps(plan: Plan) -> Iterator[str]:
         reason = pairs[first, second]
         yield f"'{first}' and '{second}' overlap by {-depth * 1000:.3g} mm {where}: allowed (reason '{reason}')"
     if own:
-        shown = ", ".join(f"'{first}' and '{second}'" for first, second in own[:_SHOWN])
-        more = ", ..." if own[_SHOWN:] else ""
+        shown = ", ".join(f"'{first}' and '{second}'" for first, second in own[:_SHOWN_PAIRS])
+        more = ", ..." if own[_SHOWN_PAIRS:] else ""
         yield f"{len(own)} pairs of an arm's own links overlap, which is allowed: {shown}{more}"
 
 

@@ -22,7 +22,7 @@ from tmkit.tamp.validation.segment_rules import handling_supports, segment_allow
 
 _END = 1e-6  # radians or metres that joints may be off at the end
 _CHECKED = 0.01  # seconds between configurations, between which is checked at the resolution of a validation
-_SHOWN = 3  # collisions that are named
+_SHOWN_COLLISIONS = 3  # collisions that are named
 
 
 def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
@@ -49,7 +49,7 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
         faults.append("it does not lead to the end of the plan")
     if not faults:
         found = (worlds.fault(schedule, moment) for moment in schedule.moments())
-        faults += itertools.islice((fault for fault in found if fault is not None), _SHOWN)
+        faults += itertools.islice((fault for fault in found if fault is not None), _SHOWN_COLLISIONS)
     return faults, worlds.checks
 
 

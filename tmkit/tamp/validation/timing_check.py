@@ -8,12 +8,19 @@ import numpy as np
 
 from tmkit.motion import CollisionRules, TorqueLimits, recheck_path
 from tmkit.motion.timing import JERK_TIME
-from tmkit.plans.motion_timing import DEVIATION, Piece, RunCheck, plan_runs, plan_tracks
+from tmkit.plans.motion_timing import (
+    DEVIATION,
+    TIMING_RESOLUTION,
+    TIMING_TRAVEL,
+    Piece,
+    RunCheck,
+    plan_runs,
+    plan_tracks,
+)
 from tmkit.plans.values import Plan, PlannedMotion, SegmentKind
 
 _MOST = 200_000  # samples of a motion, 1 ms apart if that is enough
 _COARSE, _TORQUES = 20, 4  # samples of which one is checked for collisions, and for torques
-_RESOLUTION, _TRAVEL = 0.01, 0.003  # radians and metres of the tool between configurations
 _EXCESS = 1.001  # of limits, between samples
 _ALONG = 2e-3  # radians by which a segment may end elsewhere
 _SECONDS = 0.05  # by which the time of a straight line may be off
@@ -79,7 +86,9 @@ def _faults(piece: Piece, rows: np.ndarray, check: RunCheck, rules: CollisionRul
     if segment.kind is SegmentKind.PUSH and segment.held is not None:
         scene = scene.reparent(segment.held, piece.arm.tip, q=rows[0])
     world = rules.acting(segment.arm).check_world(scene, segment.allowed_contacts)
-    found = recheck_path(world, rows, resolution=_RESOLUTION, tool_frame=piece.arm.tool, tool_travel=_TRAVEL)
+    found = recheck_path(
+        world, rows, resolution=TIMING_RESOLUTION, tool_frame=piece.arm.tool, tool_travel=TIMING_TRAVEL
+    )
     if found.pair is not None:
         yield f"'{found.pair[0]}' and '{found.pair[1]}' collide"
     elif not found.is_ok:

@@ -40,7 +40,7 @@ with importing("msgspec", "world", "a served world needs"):
     import msgspec
 
 _logger = logging.getLogger(__name__)
-_SESSIONS = 10_000  # whose last edit is remembered
+_REMEMBERED_SESSIONS = 10_000  # whose last edit is remembered
 _WRONG = (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError, MemoryError)
 
 LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
@@ -284,7 +284,7 @@ class WorldServer(Closing):
         """Remember the answer of a session's last edit, for when it arrives again; the world's lock is held."""
         self._sessions[session] = request, answer
         self._sessions.move_to_end(session)
-        while len(self._sessions) > _SESSIONS:
+        while len(self._sessions) > _REMEMBERED_SESSIONS:
             self._sessions.popitem(last=False)
 
     def _edited(self, scene: SceneGraph, body: m.Edit) -> SceneGraph:

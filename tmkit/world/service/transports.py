@@ -13,13 +13,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from tmkit._support.limits import GREATEST_PORT
 from tmkit.errors import ServiceError
 
 DEFAULT_ADDRESS = "tcp/127.0.0.1:7447"
 _PROTOCOLS = ("tcp", "tls", "udp", "quic", "ws")
 """Protocols of zenoh whose addresses have a host and a port."""
-_GREATEST_PORT = 65535
-"""Greatest number of a port."""
 Reply = Callable[[bytes], None]
 Handler = Callable[[bytes, Reply], None]
 
@@ -93,6 +92,6 @@ def require_port(address: str) -> None:
     if not slash or protocol not in _PROTOCOLS:
         return
     port = re.split("[?#]", rest)[0].rpartition(":")[2] if ":" in rest else ""
-    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= _GREATEST_PORT):
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= GREATEST_PORT):
         reason = f"'{address}': expected PROTOCOL/HOST:PORT, such as {DEFAULT_ADDRESS}"
-        raise ServiceError(f"{reason}, with a port from 0 to {_GREATEST_PORT}", kind="transport")
+        raise ServiceError(f"{reason}, with a port from 0 to {GREATEST_PORT}", kind="transport")
