@@ -1,4 +1,4 @@
-"""Where the domains and scenes that travel with tmkit lie.
+"""Paths of the domains and scenes in the package.
 
 In a checkout (also an editable install) the folders ``domains/`` and ``scenes/`` lie beside the package; in a wheel
 they lie inside it, under ``data_files/``. :func:`data_path` looks in the checkout first, and then in every folder that

@@ -1,4 +1,4 @@
-"""What a worker process does: one pickled job from the standard input, its result on the standard output.
+"""Worker process: one pickled job from the standard input, its result on the standard output.
 
 Messages are pickles, each behind its length in eight bytes: ``("told", value)`` and ``("log", record)`` any number of
 times, then ``("result", value)`` or ``("error", (exception, traceback))``. Whatever else is printed goes to the

@@ -1,4 +1,4 @@
-"""How much of a file from an untrusted source is read.
+"""Size limits for untrusted input.
 
 :func:`read_bytes` refuses folders, pipes, devices and files that are too large before the first byte is read.
 :class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.

@@ -1,4 +1,4 @@
-"""What a long call is doing, for people and programs that wait.
+"""Progress of long calls, for people and programs.
 
 Functions that may run for seconds take ``on_progress``, a callable that is handed one value now and then: a
 :class:`Progress` or a child of it that says more. All have the same four attributes, and ``str(progress)`` is one line

@@ -1,4 +1,4 @@
-"""What all results have in common, those of the core included: no truth value, a display for notebooks, plain values.
+"""Base of all results, those of the core included: no truth value, a display for notebooks, plain values.
 
 A result is a value with an enum ``status``. ``if result:`` would be true of a failure too, so a result has no truth
 value: the error says what to write. :meth:`Result.to_dict` has what :func:`json.dumps` takes.

@@ -1,4 +1,4 @@
-"""Where in a file something was written: every value read from a file keeps its :class:`SourceLocation`.
+"""Locations in files: every value that is read from a file keeps its :class:`SourceLocation`.
 
 Its :meth:`SourceLocation.error` makes the error with a caret under the spot. Notes are what a reader mended or omitted,
 instead of refusing the file. Descriptions of robots in the wild are full of small slips that every tool forgives. Each

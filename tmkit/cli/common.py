@@ -1,4 +1,4 @@
-"""What the commands share: options, progress, loading, and checks of outputs before the work is done."""
+"""Shared parts of commands: options, progress, loading, and checks of outputs before the work is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command says on the standard error when a program reads it: JSON lines, one object a line.
+"""Events of a command on the standard error, for programs: JSON lines, one object a line.
 
 Every object has ``event``: ``progress`` (what is being done), ``log`` (one record of a logger), ``error`` (why the
 command ends, with the facts of the error as fields of their own) and ``done`` (the exit code; always the last line).

@@ -1,4 +1,4 @@
-"""What options and files give a command: goals, joint values at the start, plans, planning options.
+"""Inputs of a command from options and files: goals, joint values at the start, plans, planning options.
 
 ``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in cup@tray`` and
 ``--goal-arm joint=value,...`` are goals that PDDL cannot express; ``--goal-file FILE.json`` is a list of such goals, as

@@ -1,4 +1,4 @@
-"""What may touch what while an arm picks and places: docs/concepts/planning_algorithm.md, *Contact and clearance*.
+"""Allowed contacts while an arm picks and places: docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
 Each contact that is allowed is an :class:`AllowedContact`, stated for one phase of an action and listed in the plan.
 Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a

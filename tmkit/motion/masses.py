@@ -1,4 +1,4 @@
-"""What frames that move together weigh.
+"""Mass of rigid groups.
 
 What the scene says counts; where it is silent, volume times a density, and a bounding box for the moments of inertia.
 

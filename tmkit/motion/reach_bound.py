@@ -1,4 +1,4 @@
-"""How far a pose is out of reach: the distance that no configuration of an arm can bridge.
+"""Lower bound of the distance from a pose to the reach of an arm.
 
 The tip of a chain is never farther from its first moving joint than the links together are long, slides at their
 longest included; turning joints make it nearer, never farther. A target beyond that is out of reach for every

@@ -1,4 +1,4 @@
-"""What a formula is worth in a state, and what an effect does to it.
+"""Evaluation of formulas in a state, and changes by effects.
 
 The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything that follows by
 the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for which objects", it also answers a

@@ -1,4 +1,4 @@
-"""What follows from the shape of a formula alone: substitution, free variables, atoms with their polarity, conjuncts.
+"""Operations on formulas without a state: substitution, free variables, atoms with their polarity, conjuncts.
 
 No state and no domain is asked; :mod:`tmkit.pddl.evaluation` does that. Quantifiers bind: a variable inside hides one
 of the same name outside, and only what is free is replaced. For a query a formula is taken apart: into conjuncts, into

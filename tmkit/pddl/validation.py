@@ -1,4 +1,4 @@
-"""Whether plans are valid: action by action, laid out in time, and in which other orders.
+"""Plan validation: action by action, laid out in time, and in other orders.
 
 * :func:`validate_task_plan` applies the actions in order, and tells how many were applied, which part of which
   precondition failed, and which part of the goal does not hold at the end.

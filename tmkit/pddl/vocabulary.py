@@ -1,4 +1,4 @@
-"""What may be said in a domain or problem: the names it declares, and the check that a sentence uses them rightly.
+"""Symbol table of a domain or problem, and the check that a sentence uses the names rightly.
 
 The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but only the file has
 lines and columns. So every check here returns a :class:`Fault`, a reason and the place *within the sentence*, or

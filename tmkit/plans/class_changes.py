@@ -1,4 +1,4 @@
-"""What an action changes in a scene besides poses: the classes of its frames, and facts of the task alone.
+"""Changes of a scene by an action besides poses: the classes of frames, and facts of the task alone.
 
 The state is derived from the scene, so an action that moves nothing, as washing a block, gives classes to frames, or
 takes them away: ``clean``. A plan's step carries the changes, and a consumer applies them after the step's motion.

@@ -1,4 +1,4 @@
-"""Why a motion was not found: failures as values.
+"""Failures of motions as values.
 
 A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
 on an argument that holds for every configuration and for any search time; its ``cause`` states the argument.

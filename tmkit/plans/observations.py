@@ -1,4 +1,4 @@
-"""What an action learns of an uncertain scene: looks through cameras, and the errors that handling adds.
+"""Observations of an action in an uncertain scene: looks through cameras, and the errors that handling adds.
 
 A *camera* is a frame of class ``camera`` that looks along its z axis; how well it sees is said by attributes of the
 frame, so the scene has it and not the plan:

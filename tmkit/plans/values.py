@@ -1,4 +1,4 @@
-"""What a plan is: segments of motion, steps and the worlds that they lead to.
+"""Plan value types: segments of motion, and steps with the scenes that they lead to.
 
 A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be checked, executed and
 stored anywhere. All values are immutable. The scene changes only between segments, by one :class:`Attachment` at the

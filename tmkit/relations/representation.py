@@ -1,4 +1,4 @@
-"""What a coordinate representation is: numbers for a relation, and the constraint that they put on its meaning.
+"""Coordinate representations: numbers of a relation, and the constraint that they put on its meaning.
 
 Each representation says what it requires (:meth:`Representation.broken_by`), and every operation checks its results
 again. Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each

@@ -1,4 +1,4 @@
-"""What is related to what: the semantics of the nine geometric relations, and the frame in which they are expressed.
+"""Semantics of the nine geometric relations, and the frame in which they are expressed.
 
 ``PoseSemantics`` says what is related to what, ``PoseCoord`` besides in which frame the numbers are expressed; so for
 Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench. All are made from the papers'

@@ -1,4 +1,4 @@
-"""What is wrong with a relation or an operation: violations, and the error that carries all of them.
+"""Violations of the rules of a relation or operation, and the error that carries all of them.
 
 With the checks off (:func:`checks_off`), what a number means is carried on as if every rule held.
 

@@ -1,4 +1,4 @@
-"""Whether a robot is fit for planning: its joints, its meshes, its collisions with itself, and what its arm reaches.
+"""Check of a robot for planning: its joints, meshes, self-collisions and reachable heights.
 
 :func:`check_robot` looks at what is written (limits, meshes), and at what random configurations show. Pairs of links
 that collide in all of them make every plan impossible; pairs that never do cost time; an arm that does not get back to

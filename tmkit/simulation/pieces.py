@@ -1,4 +1,4 @@
-"""Which frames of a scene move together in a simulation.
+"""Partition of a scene into frames that move together in a simulation.
 
 A frame of the class ``movable`` starts an *object*; a frame on a moving joint makes its parent the base of a
 *mechanism*, to which everything below belongs; what is left never moves and is *fixed*. An object below a mechanism (a

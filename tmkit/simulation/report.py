@@ -1,4 +1,4 @@
-"""What a simulation of a plan found, and what it tells while it runs (see :mod:`tmkit._support.progress`).
+"""Report of the simulation of a plan, and its progress (see :mod:`tmkit._support.progress`).
 
 Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
 happened with what the plan says; every note says in words where and why they differ. A plan that fails in physics is

@@ -1,4 +1,4 @@
-"""What a measurement says about each link of a chain: Gaussian conditioning, iterated until it no longer moves.
+"""Gaussian conditioning of each link of a chain on a measurement, iterated until it no longer moves.
 
 A measurement of the pose ``T`` of a target relative to a reference compares what ``T`` predicts with what was measured:
 an *error* e (m,) that is zero when both agree, and its derivative H (m, 6) by the right error of T, so that ``e(T

@@ -1,4 +1,4 @@
-"""What a planning run was given, and what it has found so far.
+"""Context of a planning run and the log of its search.
 
 A :class:`PlanningContext` has the question, the means and the limits, and what follows from these alone; it never
 changes. What a run finds, counted and timed, is in its :class:`SearchLog`. Both are handed down to all that searches,

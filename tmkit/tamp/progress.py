@@ -1,4 +1,4 @@
-"""What planning and checking tell while they run; see :mod:`tmkit._support.progress`."""
+"""Progress of planning and validation; see :mod:`tmkit._support.progress`."""
 
 from __future__ import annotations
 

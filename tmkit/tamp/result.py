@@ -1,4 +1,4 @@
-"""How planning ended: with a plan, with a proof that there is none, or without either.
+"""Result of planning: a plan, a proof that there is none, or neither.
 
 That there is no plan is an answer, not an error. :class:`PlanResult` has it as a status, in words, and as data
 (:class:`tmkit.tamp.Diagnosis`); what it took stands beside it.

@@ -1,4 +1,4 @@
-"""What a task planner is asked and what it answers.
+"""Requests to a task planner and its results.
 
 It *prepares* a problem once; then the search for motions has it *search* for a plan, learns that a step has no motion,
 *forbids* that step, and searches again. What a prepared task is, is the planner's own business. That there is no plan,

@@ -1,4 +1,4 @@
-"""What is drawn of a scene: triangle meshes with their colours, by frame, each mesh once, as nodes of a viser scene.
+"""Drawn model of a scene: triangle meshes with colours, by frame, each mesh once, as nodes of a viser scene.
 
 Every frame with shapes is a node ``/bodies/NAME``, with what is seen below it, and ``/collision/NAME``, with what
 collides. The frames' axes are one batched node ``/frames``. The page's script moves the nodes; see ``viewer.js``. Edges

@@ -1,4 +1,4 @@
-"""What a viewer shows: a state, drawn by a server of viser, with panels that read and change it.
+"""Stage of a viewer: a state, drawn by a server of viser, with panels that read and change it.
 
 A *state* is a scene version with a configuration. viser's client draws; tmkit's script in it (``viewer.js``) computes
 plans by itself, so scrubbing needs no answer from Python. Python sends a *document* (frames, boxes, time line) once for

@@ -1,4 +1,4 @@
-"""Which detection is of which object, which of them agree, and on what an object rests that was seen."""
+"""Association of detections with objects, agreement of detections, and supports of detected objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where ``package://`` URIs lead, and back: docs/reference/scenes.md has the order in which places are searched.
+"""Resolution of ``package://`` URIs, and back: docs/reference/scenes.md has the order of the places that are searched.
 
 A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the folders that a scene may
 read: a path, or a folder found by looking upwards, is not trusted as packages are that the user gave or installed.

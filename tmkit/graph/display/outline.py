@@ -1,4 +1,4 @@
-"""Which frames of a scene are shown, and what is said of each; the tree as text, one line a frame.
+"""Outline of a scene: the frames that are shown and their descriptions; the tree as text, one line a frame.
 
 A scene may be a hundred thousand frames wide, or deep. So an :class:`Outline` takes frames level by level from the top,
 so many children of each and so many frames in all, and counts for each frame shown how many below it are not, in one

@@ -1,4 +1,4 @@
-"""What a structure is: parts, and relations between them; and the search for it in a scene.
+"""Patterns of parts and relations between them, and the search for these structures in a scene.
 
 A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in matches. A
 :class:`Pattern` works its descriptions out, once, into single parts (*roles*) and conditions between two roles each.

@@ -1,4 +1,4 @@
-"""How a pose between two trees becomes an edge: which hangs under which, and by which frame.
+"""Joining of two trees by a pose: the choice of the child and of the frame of the new edge.
 
 The tree of the one frame is hung under the other, by its root where that is on the same body, else by the frame itself,
 which becomes the root of its tree. Trees that share a body are joined inside that, where the pose puts its frames. Of

@@ -1,4 +1,4 @@
-"""What a scene answers: any relation between its frames and bodies, in any point, axes and representation.
+"""Queries of relations between frames and bodies of a scene, in any point, axes and representation.
 
 The core finds the numbers; where it has none, because a name is wrong or no path leads there, the reason is found here.
 

@@ -1,4 +1,4 @@
-"""Where planning time goes: a clock for the phases of a run.
+"""Time of planning by phase: a clock for the phases of a run.
 
 The planner says which phase it is in with :meth:`StageClock.phase`; phases nest, and each second belongs to the
 innermost. What belongs to none is *bookkeeping*: the search itself.

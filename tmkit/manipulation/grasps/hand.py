@@ -1,4 +1,4 @@
-"""Whether a hand alone can hold an object as a grasp says: the hand at that pose, the object, and nothing else.
+"""Feasibility of a grasp for the hand alone: the hand at that pose, the object, and nothing else.
 
 The object is attached to the hand by six joints of its own, so hundreds of grasps are one batch for the collision
 checker. By the rules of planner and plan checker, a grasp passes when

@@ -1,4 +1,4 @@
-"""What a closed hand can hold: one model of friction, the same for planner, checker and simulator.
+"""Holding capacity of a closed hand: one model of friction, the same for planner, checker and simulator.
 
 Coulomb friction bears a force across a contact up to ``mu N``; ``mu`` is the product of the coefficients of the two
 surfaces. A fingertip is soft and touches by a patch, so it also bears a moment about the line through the contact: of a

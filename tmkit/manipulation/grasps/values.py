@@ -1,4 +1,4 @@
-"""What a grasp is.
+"""Grasp value type.
 
 The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
 """

@@ -1,4 +1,4 @@
-"""How far objects reach: the support function of shapes, and what they look like from above.
+"""Extents of objects: the support function of shapes, and their outlines from above.
 
 For a placement an object is a set of convex solids, one for each collision shape: as the collision checker sees it, a
 mesh is its convex hull unless its level says ``box`` or ``exact`` (whose outline from above is that of the hull, too).

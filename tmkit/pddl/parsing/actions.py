@@ -1,4 +1,4 @@
-"""What an ``:action`` section of a PDDL file declares.
+"""Declarations of an ``:action`` section of a PDDL file.
 
 The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when`` inside ``when``,
 ``forall`` inside ``when``, ``and`` inside ``and``. pddlpy's grammar accepts one order and one level. So the lists are

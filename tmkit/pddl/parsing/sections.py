@@ -1,4 +1,4 @@
-"""What each section of a PDDL file declares.
+"""Declarations of the sections of a PDDL file.
 
 The idea: one method per section. It checks with pddlpy's grammar that the section is well formed, and then collects the
 declarations, each checked against everything declared before. This module imports pddlpy (a quarter of a second), so

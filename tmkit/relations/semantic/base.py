@@ -1,4 +1,4 @@
-"""What all relations with numbers have in common: coordinates, numbers, inverse, composition, change of axes.
+"""Base of all relations with numbers: coordinates, numbers, inverse, composition, change of axes.
 
 A relation keeps its numbers in two forms, each made from the other when first needed: the *representation*, as the user
 gave it, and the *value*, as arithmetic takes it: vectors, or poses of the core.

@@ -1,4 +1,4 @@
-"""What a planning run learned about why there is no plan: the diagnosis, as data.
+"""Diagnosis of a planning run without a plan, as data.
 
 The paragraph of :mod:`tmkit.tamp.diagnosis.explanation` is made of nothing else.
 

@@ -1,4 +1,4 @@
-"""What hands do besides picking and placing: they push, and pour."""
+"""Domain parts for pushing and pouring."""
 
 from __future__ import annotations
 

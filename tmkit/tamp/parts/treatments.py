@@ -1,4 +1,4 @@
-"""What becomes of objects on regions: which way up they are, washed, cooked; and of arms that go home."""
+"""Domain parts for treatments of objects on regions: orientation, washing, cooking; and arms that go home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the arm reaches: contacts of transfers with what stands still, in a version, and beside an object put down.
+"""Reach of the arm: contacts of transfers with what stands still, in a version, and beside an object put down.
 
 Invariants: functions of the version and of the seed; no path is searched.
 """

@@ -1,4 +1,4 @@
-"""Which grasps are free where: tables of a hand without its arm, kept for all versions of a scene.
+"""Tables of free grasps of a hand without its arm, kept for all versions of a scene.
 
 An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the fingers. What stands
 still rules an option out at a pose; a movable object in its way is a *blocker*. Both are computed once for each pair of

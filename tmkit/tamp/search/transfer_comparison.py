@@ -1,4 +1,4 @@
-"""How transfers may be done where things are: places and grasps compared by the hand alone.
+"""Comparison of places and grasps of transfers by the hand alone.
 
 What was compared is kept: it depends on poses alone.
 

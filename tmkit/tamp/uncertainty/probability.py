@@ -1,4 +1,4 @@
-"""How probable it is that a Gaussian lies where it should: numbers only, without frames.
+"""Probability that a Gaussian lies in a region: numbers only, without frames.
 
 A domain that plans under uncertainty uses probabilities: that a block stands on another, that a point lies inside a
 region, that a hand keeps clear of what is near. For a Gaussian and the sets that occur, most of them are known in

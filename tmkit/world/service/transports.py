@@ -1,4 +1,4 @@
-"""How requests reach a server and answers a client: the protocol, and the transport within one process.
+"""Transport of requests and replies: the protocol, and the transport within one process.
 
 A transport carries bytes and does not read them. It may lose, delay, repeat and reorder messages: clients send a
 request again until it is answered, and a server executes an edit once. So a transport needs neither sessions nor
