@@ -1,7 +1,7 @@
 """Jobs over several processes, of which the first good result *in order* counts.
 
 Job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after the other
-would give; the jobs that follow are begun early, and ended as soon as a job before them decides. Each job has a process
+would give. The jobs that follow are begun early, and ended as soon as a job before them decides. Each job has a process
 of its own, a new Python that is handed the pickled job: nothing is forked, and the caller's main module is not run
 again. What a job returns, tells meanwhile and logs comes back through a pipe.
 

@@ -6,7 +6,7 @@ thread, so the fork is safe. It ends with the thread that started it.
 
 A source with code of the user's has a new process for each problem. Problems of built-in sources, domains and planners
 (``source.is_stateless``) share one for five seconds, one after the other, since copying memory after a fork takes a
-third of the time of a small problem; each has the bounds of an attempt of its own, and any end but that of a search
+third of the time of a small problem. Each has the bounds of an attempt of its own, and any end but that of a search
 ends the process.
 
 Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; what a row says, but for times,

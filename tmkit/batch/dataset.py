@@ -4,7 +4,7 @@ They are made of the results of a batch. A dataset of tables has a folder with a
 rows are in the order of the problems, a card that counts and digests, and the scenes at the start as JSON, each once.
 Poses are ``[x, y, z, qx, qy, qz, qw]``, in metres, of frames in the root frame of the scene unless said otherwise.
 
-Invariants: the same results give the same rows, bit for bit; rows are read and written in parts, so that neither the
+Invariants: the same results give the same rows, bit for bit. Rows are read and written in parts, so that neither the
 dataset nor a part of it that grows with the number of problems is held in memory.
 """
 

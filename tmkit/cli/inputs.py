@@ -1,7 +1,7 @@
 """Inputs of a command from options and files: goals, joint values at the start, plans, planning options.
 
 ``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in cup@tray`` and
-``--goal-arm joint=value,...`` are goals that PDDL cannot express; ``--goal-file FILE.json`` is a list of such goals, as
+``--goal-arm joint=value,...`` are goals that PDDL cannot express. ``--goal-file FILE.json`` is a list of such goals, as
 in plan files but with optional tolerances, and of goals in PDDL. All must hold together, and together with ``--goal``.
 A ``.tmp`` plan of the original TMKit has actions and motions only, so scene, arm, domain and goal are options beside
 it; for a JSON plan, which contains them, these options are refused. The fields of

@@ -29,7 +29,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         source: as for :class:`tmkit.envs.SymbolicEnv`.
         parameters: of the generator.
         observation: ``array``: joint values and, for each movable object, its pose relative to the root (x, y, z and
-            the quaternion x, y, z, w); ``graph``: the facts that hold, as in :class:`tmkit.envs.SymbolicEnv`;
+            the quaternion x, y, z, w). ``graph``: the facts that hold, as in :class:`tmkit.envs.SymbolicEnv`.
             ``picture``: ``size`` pixels.
         rate: actions a second.
         max_steps: steps after which an episode is truncated.

@@ -19,7 +19,7 @@ right to the square of the deflection.
 Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's (Euler
 and Bernoulli); that of a joint is a spring about its axis. The idea of bringing the bending of an arm into a tree of
 uncertain transforms is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
-Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra"; the model here is ours.
+Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra". The model here is ours.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class LinearCompliance:
 
     Args:
         compliances: by frame, (6, 6) symmetric positive semi-definite: the twist [rho, theta] of the frame, in its own
-            axes, for a wrench [force, torque] on it at its origin; m/N, rad/N, m/(N m), rad/(N m).
+            axes, for a wrench [force, torque] on it at its origin, in m/N, rad/N, m/(N m), rad/(N m).
         gravity: (3,) m/s^2, in the axes of the root.
         fraction: standard deviation of the deflection relative to its size.
         floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by default.

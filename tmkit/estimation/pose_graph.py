@@ -1,13 +1,13 @@
 """Pose graphs: a scene's uncertain edges and many observations, solved all at once, and written back as a new version.
 
 * Variables are the poses X of frames whose edge has an error, relative to the root; the factors hold what is rigid;
-* each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance; each
+* each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance. Each
   observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
 
 ``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that would raise the sum of
 squared errors. The errors of the solution, which are all correlated, are maps of one source in ``write_back``.
 
-Invariants: for one observation the solution is that of ``scene.condition``, covariances included; for several the two
+Invariants: for one observation the solution is that of ``scene.condition``, covariances included. For several the two
 differ by terms of second order in the errors, as conditioning linearises each measurement where the earlier ones left
 the scene, and the solution all of them at the end.
 
@@ -19,8 +19,8 @@ Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense
 
 gtsam (extra ``world``) solves the same graph as a ``gtsam.NonlinearFactorGraph`` of ``PriorFactorPose3`` (to the
 root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known orientations, its poses the initial
-``gtsam.Values``; variable k has the key k. gtsam's errors are on the right as ours, with the rotation first:
-covariances are turned by :func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back;
+``gtsam.Values``. Variable k has the key k. gtsam's errors are on the right as ours, with the rotation first:
+covariances are turned by :func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back.
 ``solution_from_gtsam`` takes the values of other optimisers of gtsam's, too.
 """
 

@@ -1,7 +1,7 @@
 """One pose out of several estimates: the paths of observations, which of them agree, and what a policy makes of them.
 
 Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed frame: under
-its observer, with the observation's pose and noise source; of a chain of observations, under the ghost of the observer.
+its observer, with the observation's pose and noise source. Of a chain of observations, under the ghost of the observer.
 Then the scene's own queries answer everything, with all correlations: the pose of a ghost relative to the base is what
 that path says, that of one ghost relative to another is by how much two estimates differ, and fusing them is
 conditioning on the fact that ghost and frame are at one place.
@@ -136,7 +136,7 @@ def resolve_observations(
     Raises:
         UnknownNameError: a frame on a path that the scene does not have.
         SceneError: the frame is a root or above the base, is on a joint (then only fusing into an uncertain edge can
-            be said), has more than 500 paths; estimates that contradict each other in what they know exactly are fused.
+            be said), has more than 500 paths. Estimates that contradict each other in what they know exactly are fused.
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """

@@ -38,11 +38,11 @@ def load_scene(
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
             ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml`` (MJCF), ``.usd``, ``.gltf``, ``.glb``,
-            ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others declare.
+            ``.json`` or ``.srdf`` file. The last lets pairs of links touch that the others declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
-        meshes: of robot descriptions (URDF, SDF): ``"load"``: all; a collision mesh that is missing or broken is an
-            error; ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics;
+        meshes: of robot descriptions (URDF, SDF): ``"load"``: all. A collision mesh that is missing or broken is an
+            error. ``"available"``: leave those out with a note each. ``"skip"``: read no mesh at all, for kinematics.
             ``"visual-as-collision"``: all, and links that have visual shapes but no collision shapes collide as these.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.package_uris`.

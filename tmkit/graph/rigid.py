@@ -9,17 +9,17 @@ same poses at every configuration (to rounding), the same joints, the same answe
 mass properties of what moves together, the same covariances, correlations and contributions: errors of the edges of a
 chain are carried down to the frame that stays at its end, and summed there source by source.
 
-What stays, always: roots; frames under a joint, a free edge, one without a stated motion or one that twists lead over;
-frames that mean something to others (they have a class or an attribute, or are in a group); the frames to ``keep``;
-frames whose allowed pairs differ from those of the frame they would be folded into, since a pair is said of whole
-frames; and frames with an error of their own or from folded frames above, where it cannot be carried further: they have
+What stays, always: roots. Frames under a joint, a free edge, one without a stated motion or one that twists lead over.
+Frames that mean something to others (they have a class or an attribute, or are in a group). The frames to ``keep``.
+Frames whose allowed pairs differ from those of the frame they would be folded into, since a pair is said of whole
+frames. Frames with an error of their own or from folded frames above, where it cannot be carried further: they have
 shapes, or a child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error would change
 with the motion.
 
 Shapes of a folded frame are attached to the frame above, and the mass of a body without frames joins the one above.
 
 Source of folding: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial Transformations in Robotic
-Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static transformations for speed; what
+Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static transformations for speed. What
 must stay for collision, mass and meaning is ours.
 """
 

@@ -5,7 +5,7 @@ them, and inside and on each collision shape that moves (its convex hull) at poi
 is missed. A cell is swept when a point was in it.
 
 Invariants: a function of the plan and the size of the cells alone. Whatever is swept is nearer to a point that was
-looked at than 0.7 of a cell's edge, so nothing is missed that is farther inside; a cell counts whole, so the volume is
+looked at than 0.7 of a cell's edge, so nothing is missed that is farther inside. A cell counts whole, so the volume is
 rather too large than too small, by about half a cell around everything. O(samples * points) time, in chunks; a Panda's
 plan of four actions takes a few seconds at the default size.
 """

@@ -11,7 +11,7 @@ Three steps, each with an argument for what it guarantees:
 3. The motion is averaged over the last T seconds. A mean exceeds no limit that what it is a mean of keeps, and its jerk
    is the difference of two accelerations by T, at most 2 a / T. It takes T longer.
 
-Torques are limits of the second step, linear in the acceleration and the squared speed along the path; the third
+Torques are limits of the second step, linear in the acceleration and the squared speed along the path. The third
 changes them, so they are computed again for its result, and where one is too large less of it is left to the second.
 
 Invariants: no joint exceeds a limit of speed, acceleration, jerk or torque at any time; the motion begins and
@@ -322,7 +322,7 @@ def _fastest(
     """Return the largest squared speeds (m,) along the path, at rest at both ends.
 
     With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a (m - 1, n) at both
-    ends of each interval, along which u is constant and x linear; likewise torques, of which a scale (m - 1,) is left.
+    ends of each interval, along which u is constant and x linear. Likewise torques, of which a scale (m - 1,) is left.
     """
     step = 2.0 * np.diff(s)[:, None]
     inertial, squared, *left = torque_rows

@@ -1,7 +1,7 @@
 """Path constraints: what a frame keeps along a whole path.
 
 Three kinds, with the words of MoveIt: an *orientation* keeps an axis of a frame within an angle of a direction, as a
-cup that must not spill; a *line* or a *plane* keeps a point of a frame within a distance, as a tool that wipes a table.
+cup that must not spill. A *line* or a *plane* keeps a point of a frame within a distance, as a tool that wipes a table.
 Directions and points are in the root of the frame's tree.
 
 The core's search projects onto constraints (:class:`tmkit.motion.RrtConnect`). :func:`path_fault` checks a path, and

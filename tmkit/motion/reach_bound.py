@@ -6,7 +6,7 @@ configuration, whatever the limits of turning joints. This is the proof by which
 ``OUT_OF_REACH``; here it gives the number of metres.
 
 How high and low the tool gets is bounded in the same way, but joints that slide, or turn about the vertical, keep the
-heights of what comes after them; so for arms on rails the bound is what the rails are long, and for others nearly the
+heights of what comes after them. So for arms on rails the bound is what the rails are long, and for others nearly the
 distance above.
 
 Invariants: a lower bound, so a positive excess is a proof; 0 proves nothing. O(frames on the chain).

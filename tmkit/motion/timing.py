@@ -4,8 +4,8 @@ A trajectory that cuts a corner of the path has not been checked for collisions.
 an argument, for each point of its own; at a point where that is 0, the arm stops. Between, corners are rounded and run
 through as fast as the limits allow (:mod:`tmkit.motion.blending`).
 
-Invariants: no joint exceeds a limit at any time; the motion is never further from the polyline than it may be at the
-nearer of the two points beside it; the first and last positions are the ends of the path, at rest.
+Invariants: no joint exceeds a limit at any time. The motion is never further from the polyline than it may be at the
+nearer of the two points beside it. The first and last positions are the ends of the path, at rest.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def _within(
 def deviations(motion: BlendedMotion) -> tuple[_Array, _Array]:
     """Return distances (m,) along the polyline and bounds of how far the motion is from it there.
 
-    The bound is the distance to the point that is as far along the polyline as the motion; it has kinks where that is a
+    The bound is the distance to the point that is as far along the polyline as the motion. It has kinks where that is a
     corner, so the times at which it is one are among the samples.
     """
     times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / _DEVIATION_PERIOD)))

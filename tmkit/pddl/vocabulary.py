@@ -2,7 +2,7 @@
 
 The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but only the file has
 lines and columns. So every check here returns a :class:`Fault`, a reason and the place *within the sentence*, or
-``None``; the parser turns the place into a line and column, the constructors of the model into an error without one.
+``None``. The parser turns the place into a line and column, the constructors of the model into an error without one.
 
 Types form a hierarchy with the root ``object``; a type may have several parents (``either``). A term may stand where a
 type is asked for when *every* type it may have is that type or below it.

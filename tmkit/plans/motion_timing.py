@@ -6,7 +6,7 @@ rounded (:mod:`tmkit.motion.timing`). What leaves the checked path is checked it
 in its scene version with its exemptions, for its constraints, and for its straight line within 2 cm of a contact. Where
 something is wrong the rounding becomes smaller, and in the end a stop.
 
-Invariants: the timing is a function of the plan and the steps alone, the rate only says where it is sampled; every
+Invariants: the timing is a function of the plan and the steps alone, the rate only says where it is sampled. Every
 sample keeps the limits of speed, acceleration, jerk and torque, and what a segment's path keeps.
 """
 

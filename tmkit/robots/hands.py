@@ -3,7 +3,7 @@
 Fingers are where the joints of the hand end: of all frames that these joints move, and those that mimic them, the last
 ones that have collision shapes. A cup has no joints; it is what is rigidly joined between tip and tool.
 
-To infer a hand, joints below the end of an arm are swept together between their limits, each either way; of all pairs
+To infer a hand, joints below the end of an arm are swept together between their limits, each either way. Of all pairs
 of shapes on different branches, which move against each other, the pair that opens widest, by a centimetre at least,
 and closes is the two fingers. The tool is then between the fingertips: y along the way that a fingertip moves when it
 closes, z from the finger's joints towards its tip.

@@ -1,7 +1,7 @@
 """Check of a robot for planning: its joints, meshes, self-collisions and reachable heights.
 
 :func:`check_robot` looks at what is written (limits, meshes), and at what random configurations show. Pairs of links
-that collide in all of them make every plan impossible; pairs that never do cost time; an arm that does not get back to
+that collide in all of them make every plan impossible. Pairs that never do cost time. An arm that does not get back to
 a pose where it was has a tool or joints that are wrong. Meshes that collide may have a hull without a volume, far more
 triangles than a collision needs, another unit, or holes (a note only, since the convex hull counts).
 

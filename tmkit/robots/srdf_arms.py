@@ -12,7 +12,7 @@
   values within their limits, else the middle of the limits.
 
 A state counts if it gives a value to every joint concerned, and none beyond its limits, but for the last of the few
-digits that states are written with; such a value is taken as the limit. What is chosen without being asked for is
+digits that states are written with. Such a value is taken as the limit. What is chosen without being asked for is
 logged. What does not fit is refused in the line of the file that says it.
 """
 

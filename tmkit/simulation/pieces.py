@@ -1,8 +1,8 @@
 """Partition of a scene into frames that move together in a simulation.
 
-A frame of the class ``movable`` starts an *object*; a frame on a moving joint makes its parent the base of a
-*mechanism*, to which everything below belongs; what is left never moves and is *fixed*. An object below a mechanism (a
-block in the hand) is a piece of its own all the same, because it can be let go; an object with joints of its own (a box
+A frame of the class ``movable`` starts an *object*. A frame on a moving joint makes its parent the base of a
+*mechanism*, to which everything below belongs. What is left never moves and is *fixed*. An object below a mechanism (a
+block in the hand) is a piece of its own all the same, because it can be let go. An object with joints of its own (a box
 with a lid) is a mechanism with a free base.
 
 Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a mechanism appears as its

@@ -84,7 +84,7 @@ def covariance_root(covariance: Array) -> Array:
 
     Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no columns. Variances that
     lie more than ten orders apart (a position that it is unknown, 1e9 m^2, beside an angle that is well known) are
-    scaled to ones before, which keeps the small beside the great; what is below 1e-24 of the greatest is rounding.
+    scaled to ones before, which keeps the small beside the great. What is below 1e-24 of the greatest is rounding.
     """
     covariance = plain_numbers(covariance, "covariance")
     scales = _comparable_scales(covariance)

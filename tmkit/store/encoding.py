@@ -1,7 +1,7 @@
 """Differences between versions: as bytes, each value checked when it is read, and merged with those of another side.
 
 A record is a MessagePack array of what the second of two versions has that the first has not: the frames that came or
-changed, whole, with their ids; the names of those that are gone; pairs, groups and bodies without frames that differ.
+changed, whole, with their ids. The names of those that are gone. Pairs, groups and bodies without frames that differ.
 Reading a record takes the first version, so it repeats nothing of that, and a whole scene is the difference to an empty
 one.
 
@@ -14,8 +14,8 @@ that a store gives have errors of one source where the versions that were put ha
 Invariant: what is read has run no code and was checked twice, its form here and its meaning by the core.
 
 :func:`merge_scenes` merges three ways, frame by frame. What each side changed since the base is a difference. A frame,
-an allowed pair or a group that one side alone changed is taken from that side; one that both changed alike is taken
-once; one that both changed in different ways is a *conflict*, whichever fields they changed. Frames of the base are
+an allowed pair or a group that one side alone changed is taken from that side. One that both changed alike is taken
+once. One that both changed in different ways is a *conflict*, whichever fields they changed. Frames of the base are
 matched by identity, new ones by name. What is left of their difference is applied to our version; where it does not fit
 there (its parent is gone, a rule of the scene would break), that is a conflict too. Nothing is merged halfway.
 """

@@ -1,7 +1,7 @@
 """Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
 
 Three kinds of iterations take turns (docs/reference/planning.md): searched *paths* are searched again; *choices* of
-grasps, placements and configurations are drawn anew; other *skeletons* are found by forbidding one action at a time,
+grasps, placements and configurations are drawn anew. Other *skeletons* are found by forbidding one action at a time,
 the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
 cost, if its paths are shorter; branch and bound with the best plan as the bound.
 

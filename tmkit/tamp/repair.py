@@ -2,7 +2,7 @@
 
 The actions are refined over the version tree as in planning, without a search of the task planner. A motion of the
 earlier plan comes before those that the domain proposes, if it is free in the present version, what it handles is where
-it was, and what it lets go comes where it did; where the arm comes from elsewhere, only the way to it is searched anew.
+it was, and what it lets go comes where it did. Where the arm comes from elsewhere, only the way to it is searched anew.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class SearchSettings(CheckedOptions):
 
     Attributes:
         attempts_per_action_of_plan: motions tried for each action of a task plan from the start, if this is more than
-            the option ``samples_per_skeleton``; a plan of a hundred actions needs about four for each where objects
+            the option ``samples_per_skeleton``. A plan of a hundred actions needs about four for each where objects
             are packed.
         attempts_of_repair: motions tried for the task plan from another version, in its first refinement; few, since
             transfers follow.

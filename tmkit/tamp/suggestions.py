@@ -2,7 +2,7 @@
 
 *Bodies out of the way*: a body that was often in the way, or that an action failed to move, is taken out of the scene
 (of a fixed one only the shapes). *Goals given up*: parts of the goal are left out. One change at a time first, and only
-when none helps two at once; the bodies most often in the way come first, and the parts of the goal that speak of what
+when none helps two at once. The bodies most often in the way come first, and the parts of the goal that speak of what
 failed or exclude each other. Each relaxed problem gets one iteration and few task plans; nothing is proved.
 
 Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each result one of its

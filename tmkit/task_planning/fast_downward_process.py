@@ -5,8 +5,8 @@ another are given to one process (by the program's ``iterated``). Each begins wh
 writes its plan if it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a
 cheaper plan only: where there is none, that would be a long search.
 
-Invariants: nothing is imported of Fast Downward, which is found through the import system; a process lives no longer
-than the block that it was started in; every plan has been executed by our own semantics before anybody gets it.
+Invariants: nothing is imported of Fast Downward, which is found through the import system. A process lives no longer
+than the block that it was started in. Every plan has been executed by our own semantics before anybody gets it.
 
 Running Fast Downward's translator: by a server that has it loaded, or as a program of its own. Starting the translator
 takes several times longer than translating a small task. So a server (:mod:`tmkit.task_planning.translator_server`) is

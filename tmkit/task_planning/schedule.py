@@ -7,7 +7,7 @@ waits rather too often than too seldom.
 Invariants: actions that depend on each other keep their order; the schedule is deterministic.
 
 Plans without actions that serve nothing. Each step costs a motion. Step by step from the front, an action is omitted
-with all that can no longer be done without it; where the goal is still reached, they stay out (*action elimination*:
+with all that can no longer be done without it. Where the goal is still reached, they stay out (*action elimination*:
 Nakhost and Müller, "Action elimination and plan neighborhood graph search", ICAPS 2010).
 
 Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is the plan itself when

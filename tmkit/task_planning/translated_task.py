@@ -11,7 +11,7 @@ variable may have. What the operator needs anyway saves most: a value that exclu
 
 Proving that a goal contradicts itself, without a search. Two facts that can never hold together are found by looking at
 pairs of facts instead of states. Beginning with the pairs of the initial state, an action is taken as possible when all
-pairs of its preconditions are; it makes the pairs among its effects possible, and each effect together with every fact
+pairs of its preconditions are. It makes the pairs among its effects possible, and each effect together with every fact
 that was possible beside its preconditions and that it does not touch. What is not possible when nothing new comes up
 never is: a proof; the other answer is none. This is the test that the heuristic h2 would fail at the initial state
 [Haslum and Geffner, Admissible Heuristics for Optimal Planning, AIPS 2000]. All actions are tried at once; a row of the

@@ -2,7 +2,7 @@
 
 The page holds viser's client with the meshes, as viser saves them, and tmkit's panel (``viewer.js``) with a document of
 frames, actions, segments and facts. viser's own recording would repeat all messages up to a moment whenever the time
-line goes back; the panel computes each moment from the moving joints alone instead.
+line goes back. The panel computes each moment from the moving joints alone instead.
 
 A plan is a time line: samples of the motion with the scene version of each, segments, actions and facts. The samples
 hold the pose of each moving frame *in its parent*: a thousand frames on a moving arm cost no more than the arm. What

@@ -2,8 +2,8 @@
 
 `PDDLStream <https://github.com/caelan/pddlstream>`_ (Garrett et al., ICAPS 2020) is not on PyPI and under the GPL: it
 is loaded from a checkout that the user names. A domain of tmkit becomes a PDDLStream problem: actions that pick or
-place get a grasp, a pose and a motion as further parameters, sampled by streams that ask the domain for its candidates;
-a test stream checks a motion against another object at a pose. The plan that PDDLStream returns is carried out with its
+place get a grasp, a pose and a motion as further parameters, sampled by streams that ask the domain for its candidates.
+A test stream checks a motion against another object at a pose. The plan that PDDLStream returns is carried out with its
 grasps, poses, motions and places of the base, in the whole scene.
 
 Invariants: nothing of PDDLStream is imported before a planner is called.

@@ -2,7 +2,7 @@
 
 A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending stamp, with the
 bounds of their history; a window without end is null. A document lists its noise sources once, under ``noise_sources``,
-each with its dimension and label; a frame whose pose is not exact has ``noise``: the covariance, and for each source
+each with its dimension and label. A frame whose pose is not exact has ``noise``: the covariance, and for each source
 its number in that list and the map, row by row. So errors that are correlated in the scene are correlated in what is
 read back. A source that is read is a new one: files have nothing in common with scenes that are in memory.
 

@@ -12,7 +12,7 @@ chosen by the author of a handwritten file, and is not checked.
   of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
 * Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows,
   or a ``file`` beside the scene: points from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line for each
-  point, its first three numbers; ``#`` begins a comment); heights from ``.npy`` (rows, columns), the first row at the
+  point, its first three numbers; ``#`` begins a comment). Heights from ``.npy`` (rows, columns), the first row at the
   least y as in :func:`~tmkit.graph.HeightField`, or from ``.png`` in grey of 8 or 16 bits, a map with y upwards, whose
   *last* line is the one of least y. Black and white are the ends of the ``range`` that the scene gives.
 

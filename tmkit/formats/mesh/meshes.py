@@ -1,8 +1,8 @@
 """Mesh files: obj, stl, dae and ply through trimesh, glb and gltf through :mod:`tmkit.formats.mesh.gltf`.
 
 What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of
-the file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
-viewers do); the scale of the description multiplies the coordinates afterwards. A scale with an odd number of
+the file's own scene graph. The unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
+viewers do). The scale of the description multiplies the coordinates afterwards. A scale with an odd number of
 negative factors mirrors, and then the faces are reversed to face outwards again. Vertices that are equal to the last
 bit are merged, in the order of their first mention: the same file gives the same arrays everywhere.
 

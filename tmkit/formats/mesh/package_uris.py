@@ -10,7 +10,7 @@ Whatever a scene names by a path must really lie, symbolic links followed, in on
 (docs/concepts/security.md and docs/reference/bad_input.md):
 
 * the folder of a file that the user named, the folder above it (descriptions are often laid out as ``urdf/`` and
-  ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of; but none of
+  ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of. But none of
   these is the root of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
 * a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
 * any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.

@@ -1,7 +1,7 @@
 """Solids that a format has and another lacks, as meshes.
 
 Mass properties of solids of uniform density. Used when a scene file gives only a mass. The formulas are the textbook
-integrals over each solid; a capsule is a cylinder with two half balls, and a mesh the sum of the signed tetrahedra
+integrals over each solid. A capsule is a cylinder with two half balls, and a mesh the sum of the signed tetrahedra
 between its faces and the origin, which is right when the mesh is closed and its faces look outwards. Kilograms, metres,
 kg m^2.
 """

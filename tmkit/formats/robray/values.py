@@ -1,6 +1,6 @@
 """Values of the robray language: expressions, what each attribute accepts, and the shapes that attributes make.
 
-An attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range); :func:`evaluate` turns
+An attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range). :func:`evaluate` turns
 what was written into a Python value of that kind or says, at the value, what was expected. A value keeps its location,
 because a class may carry it far from where it was written before it is found not to fit. Arithmetic is in 64-bit
 floats; whatever is not a finite real number is refused where it arises.

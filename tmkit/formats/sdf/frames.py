@@ -5,7 +5,7 @@ Each model is a scope; ``a::b`` names the frame ``b`` of the model ``a`` in it. 
 
 Joints of SDF are undirected edges between links. In the order of the file, each that does not close a loop is part of
 the forest; one that does is omitted with a note. The root of a tree is the world, a link of a static model, or the
-first link that is no joint's child; a joint whose child is then the link above is reversed, and its value means the
+first link that is no joint's child. A joint whose child is then the link above is reversed, and its value means the
 same. A joint that is not at the origin of the link below it has a frame ``LINK/JOINT`` there. A ball joint is three
 revolute ones, as in URDF and MJCF; a universal one (and revolute2) turns about ``axis`` and ``axis2``; a screw turns
 and slides, and the slide mimics the turn. A gearbox is a revolute joint that its reference body does not drive.

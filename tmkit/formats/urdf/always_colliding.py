@@ -2,7 +2,7 @@
 
 They are those that collide in each of :data:`SAMPLES` random configurations within the limits. The seed is fixed and
 the robot is checked alone, so the result depends on the description only. A pair that is free in a hundredth of the
-configurations is missed with a probability of 13 %, one in ten thousand; then a motion that needs such a configuration
+configurations is missed with a probability of 13 %, one in ten thousand. Then a motion that needs such a configuration
 would not be checked for this pair. Where more links have shapes, or more pairs collide, than robots have, the search is
 omitted with a note: it would take too long.
 """

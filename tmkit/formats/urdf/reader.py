@@ -16,8 +16,8 @@ point mass, both with a note. Links that a joint joins may touch (reason ``adjac
 that have no collision shape.
 
 What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each with a note
-(:mod:`tmkit._support.source_location`): an inertia that no solid has becomes that of a point mass; a limit of a
-revolute or prismatic joint that is omitted is 0, as the format has it; a joint that mimics one that is not there moves
+(:mod:`tmkit._support.source_location`): an inertia that no solid has becomes that of a point mass. A limit of a
+revolute or prismatic joint that is omitted is 0, as the format has it. A joint that mimics one that is not there moves
 by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
 
 Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and only if that is

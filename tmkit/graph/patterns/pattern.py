@@ -15,8 +15,8 @@ In the search each role begins with a *domain*, the frames that its part accepts
 the domains of all roles that are left, by conditions and order conditions; when one is empty, the choice was wrong. The
 role with the fewest frames left is chosen next (forward checking with the smallest domain first: Haralick and Elliott,
 "Increasing tree search efficiency for constraint satisfaction problems", Artificial Intelligence 14, 1980). With n
-frames and k roles: n k questions to parts, then at most n^k choices, each narrowing k domains of at most n frames;
-where a role's relations leave it d frames once one neighbour is chosen, about n d^(k - 1). Nothing recurses.
+frames and k roles: n k questions to parts, then at most n^k choices, each narrowing k domains of at most n frames.
+Where a role's relations leave it d frames once one neighbour is chosen, about n d^(k - 1). Nothing recurses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Poses and twists that are put into a scene: as edges between two frames, and from a body to a frame of another.
 
 A pose between points that are no frames' origins, or in the axes of a third frame, is converted by the poses that the
-scene has, before the edge is made; a twist too, with its covariance: by the means of these poses, since an error that a
+scene has, before the edge is made. A twist too, with its covariance: by the means of these poses, since an error that a
 pose has by itself is not the twist's. :func:`add_edge` takes edges between given nodes of any kind, as files and other
 programs may ask for, and refuses them by their kinds.
 """

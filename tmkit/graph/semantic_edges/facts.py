@@ -71,8 +71,8 @@ def add_fact(
             orientation alone joins no trees: it waits as an observation for the other. Or the pose of a ``frame``.
         frame: of a plain pose: the frame whose pose it is.
         relative_to: of a plain pose: the frame relative to which it is.
-        covariance: of its error: (6, 6) of a pose in the axes of its frame, [metres, radians]; (3, 3) of a position in
-            its axes, m^2; (3, 3) of an orientation in the axes of its frame, rad^2; (6, 6) of a twist at its point and
+        covariance: of its error: (6, 6) of a pose in the axes of its frame, [metres, radians]. (3, 3) of a position in
+            its axes, m^2. (3, 3) of an orientation in the axes of its frame, rad^2. (6, 6) of a twist at its point and
             in its axes, m/s and rad/s. None: exact.
         q: (n_joints,) configuration in which it holds; needed where joints are on the way.
         moves: of a pose between frames that poses join already: the frame that has moved relative to its parent so that
@@ -86,8 +86,8 @@ def add_fact(
     Raises:
         UnknownNameError: a frame or body that is not there.
         SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no such relation.
-        SceneError: it contradicts what the scene says; or neither tree can be hung under the other, as joints are above
-            both frames; or the rules of edges forbid it; or an orientation alone is to be fused.
+        SceneError: it contradicts what the scene says. Or neither tree can be hung under the other, as joints are above
+            both frames. Or the rules of edges forbid it. Or an orientation alone is to be fused.
     """
     if frame is not None or relative_to is not None or isinstance(fact, (Pose, GaussianPose)):
         fact = _named(scene, fact, frame, relative_to)

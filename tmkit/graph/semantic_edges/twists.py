@@ -43,8 +43,8 @@ def gaussian_twist(
 
     The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
     those from different sources as squares, those from one source before they are squared. Where a twist edge stands at
-    another frame than the point, or in other axes, the poses between count as well, with their own errors; so the
-    covariance is all of what is not known of the six numbers, to first order; zero where no error is on the way.
+    another frame than the point, or in other axes, the poses between count as well, with their own errors. So the
+    covariance is all of what is not known of the six numbers, to first order. Zero where no error is on the way.
 
     Args:
         scene: the scene.
@@ -101,7 +101,7 @@ def twist(
     O(t depth) with t twist edges. The linear velocity is in m/s, the angular one in rad/s.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own; or its
+        scene: the scene. Or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own. Or its
             arrays, for the writer, whose configuration is q if that is omitted and which take no stamp.
         frame: a frame of the body that moves.
         relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.

@@ -112,7 +112,7 @@ def wrench(
     Args:
         scene: the scene, or a scene at a configuration.
         frame: the frame of the sensor.
-        reading: (6,) force in N, then moment in N m, about the origin of the frame, in its axes, or (N, 6) readings; or
+        reading: (6,) force in N, then moment in N m, about the origin of the frame, in its axes, or (N, 6) readings. Or
             a wrench that says about which point and in which axes it is.
         at: the frame about whose origin the moment is wanted, which moves as one with the sensor; ``frame`` if omitted.
         axes: the frame of expression; ``frame`` if omitted.

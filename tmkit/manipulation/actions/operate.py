@@ -1,6 +1,6 @@
 """Operating a mechanism: the hand takes a handle and moves a drawer or door by it.
 
-The arm approaches the handle straight along the tool's z axis and closes its hand; then the mechanism's joint goes from
+The arm approaches the handle straight along the tool's z axis and closes its hand. Then the mechanism's joint goes from
 its value to the wanted one while the tool keeps its pose relative to the handle. Inverse kinematics closes the chain at
 small steps of the joint, each from the configuration of the last one, and where the straight line in joint space
 between two steps strays, a step is put between. At the end the hand opens and leaves straight backwards.

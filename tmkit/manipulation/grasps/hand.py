@@ -101,7 +101,7 @@ class HandCheck:
     def _friction(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
         """Return tangents of friction that pads need as they close: against tilting alone, and against all ways to go.
 
-        It is how far beside each other they press, over their distance; the slope of the wedge that they press on; and
+        It is how far beside each other they press, over their distance. The slope of the wedge that they press on. And
         about the line between them, the arm of their force over that of a pad's friction. Fingers of one joint; else 0.
         """
         if self.manipulator.gripper_kind != "parallel":

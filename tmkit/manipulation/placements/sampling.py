@@ -1,7 +1,7 @@
 """Placements: where an object may be put down (docs/howto/samplers.md).
 
 Candidates come lazily, in one of three orders. *Packed* is for regions that are to hold many things: the corners, then
-places that touch the edge and a neighbour, then those between two neighbours, then a grid, then random ones; of each
+places that touch the edge and a neighbour, then those between two neighbours, then a grid, then random ones. Of each
 kind the farthest from the arm's base first. *Near* is for large surfaces: a grid, nearest to where the object is now
 first, and the corners last. *Scattered* is all of these kinds in turn, in random order.
 

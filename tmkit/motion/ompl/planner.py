@@ -4,7 +4,7 @@ The collision checks are the core's: each question passes through Python twice, 
 core's own search does.
 
 OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is made.
-:meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path; but only while no other
+:meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path. But only while no other
 thread of the process uses OMPL, and whatever else in the process draws seeds from OMPL afterwards goes on from there.
 Planners of OMPL that run threads of their own are not offered, as their answers depend on the clock.
 

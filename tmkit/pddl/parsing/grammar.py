@@ -1,8 +1,8 @@
 """Asking pddlpy's lexer and grammar whether a list of PDDL is well formed.
 
 The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand between it and real
-files. It reserves words such as ``start`` or ``within`` that may be names; it accepts fewer characters in names, and no
-negative numbers; it requires one order of sections; and it takes some hundred microseconds for each short list. So a
+files. It reserves words such as ``start`` or ``within`` that may be names. It accepts fewer characters in names, and no
+negative numbers. It requires one order of sections. It takes some hundred microseconds for each short list. So a
 list is handed to it *respelled*: every name becomes ``name``, every variable ``?v``, every number ``0``, and a list
 inside a list, which is judged on its own, ``(name)``. All that is left is the list's shape, of which even a file of a
 million characters has a few dozen: each is parsed once, and what the grammar said of it is remembered. Where the

@@ -1,6 +1,6 @@
 """Reading PDDL domains, problems and goals.
 
-The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested lists; each section
+The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested lists. Each section
 is then given to pddlpy's grammar (:mod:`tmkit.pddl.parsing.grammar`), and its parse tree to a listener that collects
 what the section declares. So sections may stand in any order and an error in one is told in terms of that one.
 

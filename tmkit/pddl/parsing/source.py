@@ -201,8 +201,8 @@ class Source:
         """Return the error where parentheses first go wrong, as far as the keywords tell; ``None`` when they do not.
 
         A keyword such as ``:effect`` stands directly in a section, and a section directly in the definition. One that
-        stands deeper shows that the list around it was not closed; one that stands outside shows that the section
-        before it was closed too early; a section's keyword directly in the definition lacks a parenthesis before it.
+        stands deeper shows that the list around it was not closed. One that stands outside shows that the section
+        before it was closed too early. A section's keyword directly in the definition lacks a parenthesis before it.
         """
         opened: list[Token] = []
         closing: Token | None = None

@@ -46,9 +46,9 @@ def from_ros(message: Any, coord: Coord) -> Any:
     """Return the relation that a message holds.
 
     Args:
-        message: the message; for a pose a ``Pose`` or ``Transform``, for a position a ``Point`` or ``Vector3``, for
+        message: the message. For a pose a ``Pose`` or ``Transform``, for a position a ``Point`` or ``Vector3``, for
             other vectors a ``Vector3``, for an orientation a ``Quaternion``, for a twist a ``Twist``,
-            ``VelocityStamped`` or ``Odometry``, for a wrench a ``Wrench``; with or without a header.
+            ``VelocityStamped`` or ``Odometry``, for a wrench a ``Wrench``. With or without a header.
         coord: what it means.
 
     Raises:

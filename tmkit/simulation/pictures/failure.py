@@ -1,7 +1,7 @@
 """A picture of what was in the way: the scene at the moment of a failure, with the culprits in red.
 
 :func:`draw_failure` draws an example of the diagnosis. The bodies in the way are red, the object that was to be handled
-is blue, everything else that is not the arm is pale; of the pair that met first the arm's side is orange. A pose out of
+is blue, everything else that is not the arm is pale. Of the pair that met first the arm's side is orange. A pose out of
 reach has a line from the tool to the object, with the metres that are missing. The caption says what failed, how often.
 
 Which example is drawn: of the action that failed most, a cause whose first pair has a body of a suggestion,

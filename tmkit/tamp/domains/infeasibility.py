@@ -7,7 +7,7 @@ the goal. The functions here are the arguments, for any domain:
 
 * :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
   (boxes and cylinders along z), which all pass through one level just above the region, where their sections are
-  disjoint; of other shapes, and of objects that are not stable upright, no area is counted. Or the circles inside
+  disjoint. Of other shapes, and of objects that are not stable upright, no area is counted. Or the circles inside
   their sections do not fit: their middles lie in a rectangle, and of more points than that has cells, two are in one
   cell, no further apart than its diagonal.
 * :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a rectangle the condition is

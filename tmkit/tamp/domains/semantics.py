@@ -251,7 +251,7 @@ def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
     """Return the facts that describe where objects, given by PDDL names, are, sorted.
 
     They are the facts whose first argument is the object: those of two or more arguments, or, where there are none,
-    those of one; and again for every other object that such a fact names, since what stands on a moved block has moved.
+    those of one. Again for every other object that such a fact names, since what stands on a moved block has moved.
     """
     by_object: dict[str, list[Fact]] = {}
     for fact in state:

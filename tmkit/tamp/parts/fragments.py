@@ -1,7 +1,7 @@
 """Fragments of PDDL as one domain: what :func:`tmkit.tamp.parts.compose_domain` makes of the texts of parts.
 
-Definitions of the same thing must be the same; extensions are added to the actions that they name; words are renamed;
-and an error in the composed text is told at its place in the fragment.
+Definitions of the same thing must be the same. Extensions are added to the actions that they name. Words are renamed.
+An error in the composed text is told at its place in the fragment.
 """
 
 from __future__ import annotations

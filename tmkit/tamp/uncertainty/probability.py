@@ -22,8 +22,8 @@ found and how far it may be off.
 
 The idea for ellipsoids: in coordinates in which one is the unit ball, and whose axes are those of the errors, the
 question is how probable a sum of squares of independent normal numbers is at most 1. Where all have one variance that
-is the (noncentral) chi-square distribution; where all but one have, it is integrated along that one's axis, since what
-is cut across it is a ball again; all else is sampled.
+is the (noncentral) chi-square distribution. Where all but one have, it is integrated along that one's axis, since what
+is cut across it is a ball again. All else is sampled.
 
 Invariants: the same arguments give the same bits; the value lies in [0, 1].
 """

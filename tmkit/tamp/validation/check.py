@@ -1,8 +1,8 @@
 """Validating a plan: everything is computed again, at finer steps than the planner's.
 
 The checker trusts only the first scene, the arms and the goal. It derives the states from the scene versions and
-validates the actions by the domain; it follows every segment from where the last one ended, derives again what may
-touch, and checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel; and it checks the grasps.
+validates the actions by the domain. It follows every segment from where the last one ended, derives again what may
+touch, and checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel. It checks the grasps.
 :mod:`segment_rules` proves that contact is exempt only where it is part of handling an object. The timing of motions
 is checked where the plan keeps it (:mod:`timing_check`).
 

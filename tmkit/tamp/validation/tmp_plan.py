@@ -8,7 +8,7 @@ the domain's semantics.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
-written; an object that is released lies where the hand leaves it, which is within the tolerance of inverse kinematics
+written. An object that is released lies where the hand leaves it, which is within the tolerance of inverse kinematics
 of where the planner wanted it. Writing what was read gives the same bytes.
 """
 

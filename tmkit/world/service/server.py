@@ -6,10 +6,10 @@ The last edit of each session is remembered, so an edit that arrives twice is ex
 a log.
 
 With a log, the transport is wrapped (:mod:`~tmkit.world.service.recording`), the record of each version is kept before
-any client receives it, and now and then the whole scene, with which the log begins anew; the next time, the shapes that
+any client receives it, and now and then the whole scene, with which the log begins anew. The next time, the shapes that
 only older records name are removed.
 
-Invariants: whatever bytes come in, they are answered or refused with a reason and counted; no request runs code of its
+Invariants: whatever bytes come in, they are answered or refused with a reason and counted. No request runs code of its
 sender, and none reads or writes a file but the log and its folder of shapes.
 """
 

@@ -4,7 +4,7 @@ Contacts are told by frames, and sorted. The engine keeps points of contact for 
 are relative to each other, so what is turned while it is held needs its contacts found anew: setting the filter of a
 pair, even to what it was, forgets them.
 
-A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a link; an object is
+A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a link. An object is
 tied to the heaviest of the links that are rigidly joined to the wanted one. What the engine says of a constraint's load
 is in two systems at once: the force along the axes of the root, the moment about the object's origin and along its
 axes.
