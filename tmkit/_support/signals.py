@@ -5,7 +5,7 @@ Some libraries catch everything where they try optional parts or several readers
 program may answer by an exception, as the ``tmkit`` command does. A signal without a handler ends the process at once.
 
 :func:`temporary_folder` is made under that protection. What a process that is killed outright leaves, the next one
-removes: each folder has a file in it that its process holds locked, and the operating system lets go of the lock when
+removes: each folder has a file in it that its process holds locked. The operating system lets go of the lock when
 the process dies. (Numbers of processes would not do: they are given again, and processes in containers share a folder
 for temporary files, but not their numbers.) A folder gets its name when it is locked already.
 

@@ -4,10 +4,10 @@ The parser expands no entities, opens no network connection and refuses a docume
 can neither read files nor grow without bound. An :class:`XmlElement` is an element with its source location: what it
 hands out is checked, and what it refuses is reported at its line.
 
-A few slips are mended, each with a note, because the usual parsers overlook them and the meaning is plain: blanks
-before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between numbers,
-more numbers than wanted (the first ones count), a prefix without a namespace (``<drake:joint>``), and
-``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its value. Any other leftover is refused. A default
+A few slips are mended, each with a note, because the usual parsers overlook them and the meaning is plain. They are:
+blanks before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between
+numbers, more numbers than wanted (the first ones count). A prefix without a namespace (``<drake:joint>``) is mended,
+and ``$(optenv NAME VALUE)``, a leftover of xacro, stands for its value. Any other leftover is refused. A default
 namespace on the root, as some tools write it, is taken off.
 """
 

@@ -1,6 +1,6 @@
 """Attempts: one problem, planned in a process of its own that is bounded in time and memory.
 
-A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks to plan: the new process
+A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks to plan. The new process
 has the scene, the domain and the imported modules already, and what it does to itself ends with it. The server has one
 thread, so the fork is safe. It ends with the thread that started it.
 

@@ -1,8 +1,9 @@
 """Datasets of solved problems, for learning: tables in Parquet, or episodes in the layout of LeRobot.
 
 They are made of the results of a batch. A dataset of tables has a folder with a file for each of :data:`TABLES`, whose
-rows are in the order of the problems, a card that counts and digests, and the scenes at the start as JSON, each once.
-Poses are ``[x, y, z, qx, qy, qz, qw]``, in metres, of frames in the root frame of the scene unless said otherwise.
+rows are in the order of the problems. It also has a card with counts and digests, and the scenes at the start as JSON,
+each once. Poses are ``[x, y, z, qx, qy, qz, qw]``, in metres, of frames in the root frame of the scene unless said
+otherwise.
 
 Invariants: the same results give the same rows, bit for bit. Rows are read and written in parts, so that neither the
 dataset nor a part of it that grows with the number of problems is held in memory.

@@ -1,12 +1,12 @@
 """The ``tmkit`` command: thin, since every command calls one function of the library.
 
-What the user sees: progress on the standard error, answers on the standard output, and an exit code that means
-something: 0 done; 1 the answer is no (no plan, a check that failed, a simulation that missed); 2 bad input or usage,
-with a message and no traceback; 3 an internal error, with where to report it; 129, 130 and 143 ended by a signal
-(terminal closed, Ctrl-C, kill). What the system refuses (a full disk, too many open files) is 2 as well. A standard
-output that cannot be written is 2 in the end, after the command has done all else; one whose reader has gone
-(``| head -1``) changes nothing. With ``--json`` the standard error holds one JSON object a line instead
-(:mod:`~tmkit.cli.events`).
+The user sees progress on the standard error, answers on the standard output, and an exit code. The code 0 means done.
+The code 1 means that the answer is no: no plan, a check that failed, a simulation that missed. The code 2 means bad
+input or usage, with a message and no traceback. The code 3 means an internal error, with where to report it. The codes
+129, 130 and 143 mean an end by a signal (terminal closed, Ctrl-C, kill). What the system refuses (a full disk, too many
+open files) is 2 as well. A standard output that cannot be written is 2 in the end, after the command has done all else;
+one whose reader has gone (``| head -1``) changes nothing. With ``--json`` the standard error holds one JSON object a
+line instead (:mod:`~tmkit.cli.events`).
 
 The commands lie in modules by their noun (:mod:`~tmkit.cli.planning`, :mod:`~tmkit.cli.scenes`,
 :mod:`~tmkit.cli.robots`), :mod:`~tmkit.cli.commands` puts them together, and :mod:`~tmkit.cli.common` holds what they

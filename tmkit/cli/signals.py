@@ -4,7 +4,7 @@ All three become one exception, which passes every ``with`` and ``finally`` on t
 from ``KeyboardInterrupt``, as that is what libraries let through. Some do not: what is raised in a destructor goes to
 ``sys.unraisablehook``, and what is raised while a compiled module is imported may come out as an ``ImportError``. So
 the hook raises again, and :attr:`EndingSignals.received` is what counts, not the exception that arrives. Some libraries
-even import others within ``except BaseException``, and go on. So nothing is raised in the midst of an import: a timer
+even import others within ``except BaseException``, and go on. So nothing is raised in the midst of an import. A timer
 tries again, every few hundredths of a second, until it is done, or has taken so long that it is not one to wait for.
 Signals that follow within a second are dropped: whoever is asked twice to end shall still tidy up; whoever does not
 answer is asked anew.

@@ -17,8 +17,8 @@ by one model have the same errors, and a second call gives an equal scene. Weigh
 right to the square of the deflection.
 
 Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's (Euler
-and Bernoulli); that of a joint is a spring about its axis. The idea of bringing the bending of an arm into a tree of
-uncertain transforms is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
+and Bernoulli); that of a joint is a spring about its axis. The bending of an arm is part of a tree of uncertain
+transforms. The idea is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
 Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra". The model here is ours.
 """
 
@@ -120,8 +120,8 @@ class LinearCompliance:
     """Frames that give way in proportion to the weight of what hangs on them.
 
     Args:
-        compliances: by frame, (6, 6) symmetric positive semi-definite: the twist [rho, theta] of the frame, in its own
-            axes, for a wrench [force, torque] on it at its origin, in m/N, rad/N, m/(N m), rad/(N m).
+        compliances: by frame, (6, 6) symmetric positive semi-definite. It gives the twist [rho, theta] of the frame, in
+            its own axes, for a wrench [force, torque] on it at its origin, in m/N, rad/N, m/(N m), rad/(N m).
         gravity: (3,) m/s^2, in the axes of the root.
         fraction: standard deviation of the deflection relative to its size.
         floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by default.

@@ -2,8 +2,8 @@
 
 Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed frame: under
 its observer, with the observation's pose and noise source. Of a chain of observations, under the ghost of the observer.
-Then the scene's own queries answer everything, with all correlations: the pose of a ghost relative to the base is what
-that path says, that of one ghost relative to another is by how much two estimates differ, and fusing them is
+Then the scene's own queries answer everything, with all correlations. The pose of a ghost relative to the base is that
+of the path. The pose of one ghost relative to another is the difference of two estimates. Fusing them is
 conditioning on the fact that ghost and frame are at one place.
 
 Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse.

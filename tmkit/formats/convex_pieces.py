@@ -2,7 +2,7 @@
 
 A mesh whose hull is right within the bound is that hull, and so is each closed part of a mesh. CoACD cuts the rest
 (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware concavity and tree search",
-2022). Its threshold bounds no distance, and lowering it makes many pieces where few are needed: so each piece that lies
+2022). Its threshold bounds no distance, and lowering it makes many pieces where few are needed. So each piece that lies
 outside the mesh by more than the bound is cut in two across the axis that helps most, until none does. Where that makes
 too many, neighbours whose hull is right are made one, and the bound is doubled, three times at most.
 

@@ -2,8 +2,8 @@
 
 ``scene()`` of the module builds the scene, frame by frame in creation order, from numbers written out; the arrays of
 meshes, clouds and fields are in an ``.npz`` file beside it. Each function block becomes an abstract class with its
-hooks, structures and triggers, whose ``execute`` is to be written: the gap that Blumenthal and Bruyninckx, "Towards a
-Domain Specific Language for a Scene Graph based Robotic World Model", 2014, leave for an implementation.
+hooks, structures and triggers, whose ``execute`` is to be written. This is the gap that Blumenthal and Bruyninckx,
+"Towards a Domain Specific Language for a Scene Graph based Robotic World Model", 2014, leave for an implementation.
 
 Invariant: the scene that the module builds equals the given one, and so does its digest.
 """

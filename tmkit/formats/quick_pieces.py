@@ -8,8 +8,8 @@
     |______|       |_|_||_|_|            |______|
 
 As in V-HACD (Mamou, 2016), a part whose convex hull lies too far outside the mesh is cut by the plane after which the
-hulls have the least volume, and neighbours whose common hull is right are merged. :mod:`tmkit.formats.convex_pieces`
-makes fewer and closer pieces, in ten seconds to minutes.
+hulls have the least volume. Neighbours whose common hull is right are merged. :mod:`tmkit.formats.convex_pieces` makes
+fewer and closer pieces, in ten seconds to minutes.
 
 Whether a hull is right is a distance: the radius of the largest ball about a point of the hull that misses the mesh.
 Over the mouth of a cavity it is half the width of the mouth, so :data:`FINGER_ROOM` decides whether a finger fits.

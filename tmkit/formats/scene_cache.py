@@ -1,10 +1,10 @@
 """Loaded scenes on the disk, so that meshes and descriptions that have not changed are not read again.
 
-An entry is one file, named by a digest of the request and of the code that reads: a digest of the rest, its name, the
-files that were read or looked for with their signatures, the notes, and the pickled scene, of which only classes of the
-core are made. It is written beside its place and renamed, so processes may share a folder. An entry that is damaged, no
-regular file, or not the user's own counts as missing. When the folder is full, the entries that were not used longest
-are removed.
+An entry is one file, named by a digest of the request and of the code that reads. It has a digest of the rest, its
+name, the files that were read or looked for with their signatures, the notes, and the pickled scene, of which only
+classes of the core are made. It is written beside its place and renamed, so processes may share a folder. An entry that
+is damaged, no regular file, or not the user's own counts as missing. When the folder is full, the entries that were not
+used longest are removed.
 
 Invariant: a scene that is taken from here equals the one that reading gives. A signature has the time of the inode,
 which changes with the content even if the time of the content is set back. Files that changed within the last seconds,

@@ -6,10 +6,10 @@ All that a scene answers is answered at a stamp by the version of that moment (:
 **After the newest** stamped pose T a twist V with the error d, that of twist edges, leads on for the time dt when that
 is allowed: to ``T exp(V dt)``, with the error of :mod:`tmkit.graph.semantic_edges.integration`. A twist is never
 constant, so white noise of the acceleration may be added (Bar-Shalom, Li and Kirubarajan, *Estimation with applications
-to tracking and navigation*, 2001, section 6.2.2): with the power spectral density s, the variance of each direction
+to tracking and navigation*, 2001, section 6.2.2). With the power spectral density s, the variance of each direction
 grows by ``s dt^3 / 3``. It is noise of the acceleration, and not of the twist, as no force moves a body by jumps.
 
-The history of a joint is a frame of the class ``joint_history`` below the frame that the joint moves: its stamped poses
+The history of a joint is a frame of the class ``joint_history`` below the frame that the joint moves. Its stamped poses
 hold the values, along x for a revolute or prismatic joint (a metre for each radian or metre), as rotations about z for
 a continuous one. So it has the limits and the refusals of stamped poses, follows a rename of the joint and goes with
 its frame. Between two stamps a value is interpolated linearly, that of a continuous joint the short way round.

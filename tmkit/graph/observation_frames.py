@@ -1,10 +1,10 @@
 """Observations: what was seen of a frame beside what its edge says, as part of the version.
 
 An *observation* is a frame of the class ``observation`` that hangs under the observer where the observed frame was
-seen, with the error of the look, or of a twist (``add_fact``) under the observed frame, with a twist edge. See
-``docs/concepts/uncertainty.md``. Its stamp, kind and tags are its attribute
-``observation``; a group of its name, which follows a rename, holds the observed frame and it. A frame that goes takes
-the group's first member with it: what was seen of it is no observation any more.
+seen, with the error of the look. An observation of a twist (``add_fact``) hangs under the observed frame, with a twist
+edge. See ``docs/concepts/uncertainty.md``. Its stamp, kind and tags are its attribute ``observation``; a group of its
+name, which follows a rename, holds the observed frame and it. A frame that goes takes the group's first member with it:
+what was seen of it is no observation any more.
 
 The error of an observation is a noise source of its own: used for two frames, it is the same in both.
 

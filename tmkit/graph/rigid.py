@@ -4,17 +4,17 @@ Two frames move as one where the path of poses between them has only fixed edges
 without a stated motion (``Unstated()``, as ``add_pose`` makes it) is none of these. So the fixed links of a robot are
 one rigid group, with the tool in its hand and what it holds.
 
-``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has: the
-same poses at every configuration (to rounding), the same joints, the same answer to every collision query, the same
-mass properties of what moves together, the same covariances, correlations and contributions: errors of the edges of a
+``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has. The
+poses at every configuration (to rounding), the joints and the answers to collision queries stay. So do the mass
+properties of what moves together, covariances, correlations and contributions. Errors of the edges of a
 chain are carried down to the frame that stays at its end, and summed there source by source.
 
-What stays, always: roots. Frames under a joint, a free edge, one without a stated motion or one that twists lead over.
-Frames that mean something to others (they have a class or an attribute, or are in a group). The frames to ``keep``.
-Frames whose allowed pairs differ from those of the frame they would be folded into, since a pair is said of whole
-frames. Frames with an error of their own or from folded frames above, where it cannot be carried further: they have
-shapes, or a child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error would change
-with the motion.
+Roots and the frames to ``keep`` always stay. So do frames under a joint, a free edge, one without a stated motion or
+one that twists lead over. Frames that mean something to others stay: they have a class or an attribute, or are in a
+group. Frames stay whose allowed pairs differ from those of the frame they would be folded into, since a pair is said of
+whole frames. Frames with an error, their own or from folded frames above, stay where it cannot be carried further.
+These have shapes, or a child whose edge moves (by a joint, freely, in time or by a twist), in whose axes the error
+would change with the motion.
 
 Shapes of a folded frame are attached to the frame above, and the mass of a body without frames joins the one above.
 

@@ -1,6 +1,6 @@
 """Index of a text that may be half-written: words with the block and the keyword they belong to, and names.
 
-A scan from left to right, which no text breaks: it takes what looks like a keyword for one, and knows from tables which
+A scan from left to right, which no text breaks. It takes what looks like a keyword for one, and knows from tables which
 keywords declare names, and of which kind the names after others are. It does not ask whether the text is right; the
 readers of the formats do. A file of 1,000 frames (330 kB) is scanned in 0.03 s.
 """

@@ -2,7 +2,7 @@
 
 A frame of class ``rack`` holds an object that *rests*: no small motion that lowers its centre of mass is free, whatever
 the friction. Placements hang an object with its centre of mass below the middle of a bar, or near its ends, or below
-the upper end of a post: turned about the bar, it is as low as it gets. Other poses are for goals to give.
+the upper end of a post. Turned about the bar, it is as low as it gets. Other poses are for goals to give.
 
 Invariants: the results depend on the shapes and poses of object and rack alone. A placement rests, and is let go 0.4 mm
 above contact.

@@ -1,8 +1,8 @@
 """The space that a plan sweeps: cubes of a grid through which the arms pass, and what they carry, push and pull.
 
-It is sampled: along each segment at configurations so close that nothing moves by more than half a cell between two of
-them, and inside and on each collision shape that moves (its convex hull) at points so close that no cell inside a shape
-is missed. A cell is swept when a point was in it.
+It is sampled along each segment, at configurations so close that nothing moves by more than half a cell between two of
+them. It is sampled inside and on each collision shape that moves (its convex hull) at points so close that no cell
+inside a shape is missed. A cell is swept when a point was in it.
 
 Invariants: a function of the plan and the size of the cells alone. Whatever is swept is nearer to a point that was
 looked at than 0.7 of a cell's edge, so nothing is missed that is farther inside. A cell counts whole, so the volume is

@@ -2,7 +2,7 @@
 
 An arm that is stretched out far, or with a load in its hand, may stand in a configuration that its motors cannot hold:
 free of collision, and yet it sinks. The torque of gravity about a joint is that of everything which the joint carries,
-as in "Rigid Body Dynamics Algorithms" (Featherstone 2008, section 6.6): with the total mass ``m`` and the first moment
+as in "Rigid Body Dynamics Algorithms" (Featherstone 2008, section 6.6). With the total mass ``m`` and the first moment
 ``s`` of what it carries, the axis ``a`` and a point ``p`` on it, a turning joint has ``-a . ((s - m p) x g)`` to give
 and a sliding one ``-m a . g``. In motion, the recursive Newton-Euler algorithm (section 5.3) has the torques.
 

@@ -153,9 +153,9 @@ def time_path(
         acceleration_limits: (n,) largest accelerations, rad/s^2 or m/s^2.
         rate: samples per second.
         jerk_limits: (n,) largest jerks, rad/s^3 or m/s^3; by default those that reach full acceleration in 0.1 s.
-        deviation: how far the motion may be from the polyline, in radians or metres, Euclidean over the joints: one
-            number, or one for each of the k points, of which the nearer counts at which the arm does not stop. It stops
-            where that is 0.
+        deviation: how far the motion may be from the polyline, in radians or metres, Euclidean over the joints. It is
+            one number, or one for each of the k points, of which the nearer counts at which the arm does not stop. It
+            stops where that is 0.
         torques: what the motors of an arm give, whose joints are the first columns; no limit by default.
 
     Returns:

@@ -3,8 +3,8 @@
 The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything that follows by
 the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for which objects", it also answers a
 formula as a *query*: :meth:`Interpretation.solutions` yields the bindings under which it holds. The query takes a
-conjunction apart and always continues with the part that leaves the fewest choices: a part whose variables are all
-bound only filters, an equation or a positive atom binds variables from the facts, and only if neither is left a
+conjunction apart and always continues with the part that leaves the fewest choices. A part whose variables are all
+bound only filters, an equation or a positive atom binds variables from the facts. Only if neither is left a
 variable runs over its type. Parts that have no variable in common are solved apart. What still takes too long ends with
 the block of :func:`~tmkit._support.time_limits.time_limit` around the call.
 

@@ -1,6 +1,6 @@
 """Domains and problems: what the actions of a task mean, and one task.
 
-Both are values that are checked when they are made, and therefore consistent: every name is declared, every argument
+Both are values that are checked when they are made, and therefore consistent. Every name is declared, every argument
 fits its type, derived predicates are neither stated nor changed, and no predicate is derived from its own negation. A
 problem can be read from a file (:mod:`tmkit.pddl.parsing.parser`) or built: ``Problem("p", domain, objects={"a":
 "block"}, init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.

@@ -239,7 +239,7 @@ def shared(
     """Return a plan in which agents do equally many actions, as far as all is allowed and it costs no more.
 
     What an agent does alone until the facts about it are those of the start again may pass from the busiest to the
-    idlest agent: first that of which ``effort``, a function of actions and an agent, falls most. Then two agents
+    idlest agent. The first is that of which ``effort``, a function of actions and an agent, falls most. Then two agents
     exchange what is equally long where that lessens the effort of both together.
     """
     found = list(actions)

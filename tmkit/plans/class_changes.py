@@ -4,7 +4,7 @@ The state is derived from the scene, so an action that moves nothing, as washing
 takes them away: ``clean``. A plan's step carries the changes, and a consumer applies them after the step's motion.
 
 Invariants: a change never speaks of the classes by which the rules of contact know what may be carried
-(:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision, and it changes something: what is
+(:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision. It changes something: what is
 added was not there, what is removed was. Facts of the task (:func:`tmkit.graph.task_facts`) are changed likewise.
 """
 

@@ -217,9 +217,9 @@ def export_plan(
         path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a bag (MCAP), which
             is made; for ``"lerobot"`` a folder, which is made.
         format: ``"csv"``: a row for each time. ``"ros2"``: a ``JointTrajectory`` for each motion of an arm from rest to
-            rest, and a ``GripperCommand`` for each of a hand, whose position is the value of its first joint (closed
-            where it is to hold something), of each arm on topics of its own. ``"lerobot"``: a dataset of one episode,
-            whose state and action are positions of joints.
+            rest, and a ``GripperCommand`` for each of a hand. The position of a hand is the value of its first joint
+            (closed where it is to hold something). Each arm has topics of its own. ``"lerobot"``: a dataset of one
+            episode, whose state and action are positions of joints.
         rate: samples a second; of a dataset a whole number.
         gripper_seconds: how long a hand takes to open or close.
 

@@ -1,8 +1,8 @@
 """The motions of a plan as plain values of its file.
 
-A blended motion is a function of its path and a few numbers for each part from rest to rest: the widths of its
-roundings, the speeds along its grid, and the seconds of its mean. These are in the file, and what is read is the same
-motion to the bit, at every rate.
+A blended motion is a function of its path and a few numbers for each part from rest to rest. These are the widths of
+its roundings, the speeds along its grid, and the seconds of its mean. These are in the file, and what is read is the
+same motion to the bit, at every rate.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be checked, executed and
 stored anywhere. All values are immutable. The scene changes only between segments, by one :class:`Attachment` at the
-end of a grasp, release or push, and after the last segment of a step, by the classes that the action gives to frames or
-takes from them (:class:`tmkit.plans.ClassEffect`), and by what it looks at (:class:`tmkit.plans.PlannedObservation`).
+end of a grasp, release or push. It also changes after the last segment of a step, by the classes that the action gives
+to frames or takes from them (:class:`tmkit.plans.ClassEffect`), and by what it looks at
+(:class:`tmkit.plans.PlannedObservation`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Geometric relations that say what they mean, and refuse what has no meaning.
 
-Nine relations (Position, Orientation, Pose, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench), each in
-layers: ``PoseSemantics`` says what is related to what, ``PoseCoord`` in which frame that is expressed, ``SemanticPose``
+Nine relations (Position, Orientation, Pose, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench) are in
+layers. ``PoseSemantics`` says what is related to what, ``PoseCoord`` in which frame that is expressed, ``SemanticPose``
 holds numbers in one of many representations. Operations check that their operands fit, name every rule that does not
 hold with its repair, and cost little; :func:`checks_off` switches the checks off for code that was verified with them.
 

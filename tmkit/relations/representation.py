@@ -2,9 +2,9 @@
 
 Each representation says what it requires (:meth:`Representation.broken_by`), and every operation checks its results
 again. Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each
-gives: of a position, velocity or force its vector, of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose ``(p, Q)``,
-of an orientation ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate frame:
-expressed in the reference orientation frame it is the rotation matrix. SI units.
+gives. Of a position, velocity or force they are its vector, of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose
+``(p, Q)``. Of an orientation they are ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in
+the coordinate frame. Expressed in the reference orientation frame it is the rotation matrix. SI units.
 
 Invariants: a representation holds read-only arrays of finite numbers; a matrix that is no rotation is refused.
 """
@@ -179,9 +179,9 @@ class Plain:
 
         Args:
             numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are not checked.
-            like: one that settles what the numbers leave open: the sequence of Euler angles (ZYX by default), the axis
-                of what does not turn or is zero (x by default), the orientation or pose of a rate (the identity by
-                default, but the angles of Euler angle rates have to be given).
+            like: one that settles what the numbers leave open. It gives the sequence of Euler angles (ZYX by default)
+                and the axis of what does not turn or is zero (x by default). It gives the orientation or pose of a rate
+                (the identity by default, but the angles of Euler angle rates have to be given).
 
         Raises:
             SemanticError: the numbers do not determine it (two axes of Euler angles coincide), or are out of range.

@@ -8,9 +8,9 @@ of shapes on different branches, which move against each other, the pair that op
 and closes is the two fingers. The tool is then between the fingertips: y along the way that a fingertip moves when it
 closes, z from the finger's joints towards its tip.
 
-By convention the z axis of a hand's base points away from the arm. A hand that is mounted comes where the arm ends: on
-the axis of the last joint, in front of the collision shapes of the last link, or on a frame with a name like ``tool0``
-whose z axis agrees.
+By convention the z axis of a hand's base points away from the arm. A mounted hand is at the end of the arm: on the axis
+of the last joint, in front of the collision shapes of the last link. A frame with a name like ``tool0`` whose z axis
+agrees replaces this place.
 
 Invariants: frames come in the order of the scene; a distance does not depend on which finger is named first.
 """

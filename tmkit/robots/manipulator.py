@@ -3,8 +3,8 @@
 A :class:`Manipulator` names frames and joints of a scene and holds no geometry, so the same description serves every
 scene that contains the robot. Descriptions are small TOML files (:mod:`tmkit.robots.robot_files`).
 
-Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z
-points away from the hand towards what is grasped, and a parallel hand closes along y.
+Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup). The
+axis z points away from the hand towards what is grasped, and a parallel hand closes along y.
 
 Invariants: a :class:`Manipulator` is immutable and internally consistent (every map speaks of its own joints), however
 it was made; :meth:`Manipulator.check` proves that it fits a scene.

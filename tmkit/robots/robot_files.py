@@ -1,10 +1,10 @@
 """Robot descriptions out of files, and whatever else names an arm.
 
-Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, a TOML file, an
-SRDF file with the group that is the arm, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND`` (:mod:`tmkit.robots.srdf_arms`),
-or a sequence of arms, of which the first acts by default. :func:`find_manipulator` reads them all, and proves that what
-it found fits the scene. A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands
-in a table ``[gripper]`` under shorter names.
+Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, or a TOML file.
+It also takes an SRDF file with the group that is the arm, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``
+(:mod:`tmkit.robots.srdf_arms`), or a sequence of arms, of which the first acts by default. :func:`find_manipulator`
+reads them all, and proves that what it found fits the scene. A TOML file has the keys of
+:class:`~tmkit.robots.Manipulator`; what concerns the hand stands in a table ``[gripper]`` under shorter names.
 
 Invariants: what is wrong with a file is said with the file, and the line where there is one; nothing in a file is
 passed over. Arms have different names and no joint in common, so a segment's arm and a joint's mover are unambiguous.

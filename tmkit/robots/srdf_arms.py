@@ -4,7 +4,7 @@
 * **base**: where the group's chain begins, else the frame that carries the first joint.
 * **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
 * **hand**: the joints of the end effector's group, open and closed in the states with these words in their names, or at
-  the joints' limits if that is asked for: the ends at which the fingers are farther apart are the open ones. Some files
+  the joints' limits if that is asked for. The ends at which the fingers are farther apart are the open ones. Some files
   name the arm itself as the end effector's group: then there is no hand, unless one is given.
 * **tool**: given, or the one frame that is rigidly joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its
   name; a suction cup may also be the tip itself.

@@ -1,7 +1,7 @@
 """Plans executed in a simulation, one motion after the other: what a closed loop acts on where there is no robot.
 
 In front of each grasp and release the arm stands still until the fingers do. A finger that holds something is told to
-close all the way, with the robot's grip force: the plan's finger values while holding say where the fingers meet the
+close all the way, with the robot's grip force. The plan's finger values while holding say where the fingers meet the
 object, and so would press on it with no force at all. Of several arms one moves at a time, and the others hold what
 they hold.
 

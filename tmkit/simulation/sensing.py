@@ -1,8 +1,8 @@
 """Sensing in a simulation: a camera that detects objects, with what real ones do wrong.
 
 A detection says where an object is, with the covariance of the look. A simulated camera measures with noise of that
-covariance, sees nothing of what is hidden or out of view, misses some of what it could see, and now and then reports an
-object where there is none. Which part of an object is hidden is judged by the boxes around shapes, as for views
+covariance, sees nothing of what is hidden or out of view. It misses some of what it could see, and now and then reports
+an object where there is none. Which part of an object is hidden is judged by the boxes around shapes, as for views
 (:mod:`tmkit.simulation.camera`).
 
 :func:`depth_points` is a depth camera: the points that are seen, with noise along the rays.

@@ -2,7 +2,7 @@
 
 A cup is soft and a simulated one is hard: a tenth of a millimetre would make it press with hundreds of newtons. Hence
 the cup does not collide with the object that it handles. The object is held when every point of the rim is at its
-surface, within the hand's ``contact_tolerance``: a rigid constraint joins the two, whose load, smoothed over a
+surface, within the hand's ``contact_tolerance``. A rigid constraint joins the two, whose load, smoothed over a
 hundredth of a second, is compared with what a vacuum bears (:mod:`tmkit.manipulation.grasps.holding`). A cup that is
 pushed gives way: an object that is set down a little too deep is held as it is then.
 

@@ -1,9 +1,9 @@
 """Watching a plan being executed: what slipped, what was touched, what went astray, and in which step.
 
 A missed goal is easy to see and hard to explain afterwards. So the watch looks on while the plan is executed and keeps
-what an explanation needs: how far a carried object is from its planned place in the hand, the moment at which it is
-lost, what the arm or its load touched on the way, and, after each step, which objects are no longer where the plan has
-them.
+what an explanation needs. It keeps the distance of a carried object from its planned place in the hand, and the moment
+at which it is lost. It keeps what the arm or its load touched on the way, and, after each step, which objects are no
+longer where the plan has them.
 
 The watch only reads; a simulation runs the same with and without it.
 """

@@ -1,9 +1,9 @@
 """Gaussian conditioning of each link of a chain on a measurement, iterated until it no longer moves.
 
-A measurement of the pose ``T`` of a target relative to a reference compares what ``T`` predicts with what was measured:
-an *error* e (m,) that is zero when both agree, and its derivative H (m, 6) by the right error of T, so that ``e(T
-exp(xi)) = e(T) + H xi + ...``. With the covariance of the noise that is all that conditioning needs; whoever measures
-something else writes a class with the three members of :class:`MeasurementModel`.
+A measurement of the pose ``T`` of a target relative to a reference compares what ``T`` predicts with what was measured.
+The result is an *error* e (m,) that is zero when both agree, and its derivative H (m, 6) by the right error of T, so
+that ``e(T exp(xi)) = e(T) + H xi + ...``. With the covariance of the noise that is all that conditioning needs; whoever
+measures something else writes a class with the three members of :class:`MeasurementModel`.
 
 The errors of the links of T = T_1 ... T_n are written as L w with w standard normal and L a root of their covariance:
 singular covariances need no inverse. The most probable w minimises ``(|w|^2 + e^T R^-1 e) / 2``, with e the error of

@@ -8,7 +8,7 @@ navigation", 2001, section 5.4.
 The fused pose minimises ``sum e_k^T S_k^-1 e_k / 2`` with ``e_k = log(T_k^-1 T)``; Gauss and Newton's method with the
 exact derivatives ``J_r^-1(e_k)`` starts from the first estimate and ends where all orders of the estimates end. Its
 covariance is the inverse of ``sum J_r^-T S_k^-1 J_r^-1`` there. Where an estimate is exact in some direction, S_k has
-no inverse: then the estimate with the fewest uncertain directions is taken for what is known and the others are
+no inverse. Then the estimate with the fewest uncertain directions is taken for what is known and the others are
 measurements of it (:mod:`tmkit.spatial.conditioning`), which has the same minimum. Source: Barfoot and Furgale,
 "Associating uncertainty with three-dimensional poses for use in estimation problems", 2014, section IV; there with left
 errors.

@@ -4,8 +4,8 @@ Zero and rank-deficient covariances are ordinary: roots are taken by eigenvector
 a test that it exists. What is let pass as rounding: entries that differ from their mirror image by 1e-9 of the greatest
 entry, and eigenvalues down to -1e-9 of the greatest. All else is refused, with the eigenvalues named.
 
-A twist is six numbers [v, omega], m/s and rad/s, linear part first: v is the velocity of the point of the body that
-is at the *origin* of the frame of expression, omega the turning rate, both in its axes. Moving a twist to another
+A twist is six numbers [v, omega], m/s and rad/s, linear part first. Here v is the velocity of the point of the body
+that is at the *origin* of the frame of expression, omega the turning rate, both in its axes. Moving a twist to another
 frame is linear, so its covariance goes along exactly:
 
     another frame:   V_P = Ad(X_PC) V_C              both origin and axes change
@@ -17,8 +17,8 @@ of the twist,
 
 * if d stays the same for all of dt (a bias), ``T = exp(V dt) exp(J_r(V dt) d dt)`` to first order;
 * if d is white, with a spectral density Q, errors of instants are carried along and add up:
-  ``S = integral over s of Ad(exp(-V s)) Q Ad(exp(-V s))^T``, computed exactly by one exponential of a matrix (Van Loan,
-  "Computing integrals involving the matrix exponential", 1978).
+  ``S = integral over s of Ad(exp(-V s)) Q Ad(exp(-V s))^T``. It is computed exactly by one exponential of a matrix (Van
+  Loan, "Computing integrals involving the matrix exponential", 1978).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several uncertain poses whose errors belong together; samples of uncertain poses, and uncertain poses of samples.
 
 To first order everything is linear in the stacked errors, so each answer is a matrix H times these, with covariance H S
-H^T: for the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1), 1]. For a chain, the adjoints of what
+H^T. For the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1), 1]. For a chain, the adjoints of what
 follows each link (Sewtz et al. 2025, equations 4 to 7, without their independence). Invariant: the covariance is
 symmetric positive semi-definite, and its diagonal blocks are those of the marginals.
 

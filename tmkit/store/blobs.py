@@ -1,6 +1,6 @@
 """Shapes with arrays as files that are read through a memory map: meshes, point clouds, height fields.
 
-A file is named by the digest of its shape and holds a header of 64 bytes (magic, kind, the numbers of rows, columns and
+A file is named by the digest of its shape. It holds a header of 64 bytes (magic, kind, the numbers of rows, columns and
 faces, up to three dimensions), then the arrays as they are in memory, little-endian: nothing is parsed. The shape that
 is made of them must have the digest that the file is called. Digests of shapes have 128 bits and are not cryptographic,
 so a file that is there is compared byte by byte before a version refers to it.

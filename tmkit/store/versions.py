@@ -1,12 +1,12 @@
 """The versions of a store by id: headers and bodies, how they are written, and the scenes that they make.
 
 A version is a header and a body. The body is the difference to its first parent (:mod:`tmkit.store.encoding`), or to
-the empty scene: a *snapshot*, written where there is no parent, where the differences since the last snapshot would
-outweigh it, and after at most 1,000 of them. So a version that changes one frame takes some hundred bytes, and reading
-any version takes no more than reading two scenes. The header lists the parents, the message, the digest of the body,
-and the fingerprint of the content, with which the scene that is read is compared. The id of a version is the SHA-256 of
-its header: it stands for the content and for all of the history. No time and no author is kept, so the same edits have
-the same ids everywhere.
+the empty scene. The difference to the empty scene is a *snapshot*. It is written where there is no parent, where the
+differences since the last snapshot would outweigh it, and after at most 1,000 of them. So a version that changes one
+frame takes some hundred bytes, and reading any version takes no more than reading two scenes. The header lists the
+parents, the message, the digest of the body, and the fingerprint of the content, with which the scene that is read is
+compared. The id of a version is the SHA-256 of its header: it stands for the content and for all of the history. No
+time and no author is kept, so the same edits have the same ids everywhere.
 
 Scenes that were put or read last are kept in memory, so the next version of one costs its difference alone.
 """

@@ -1,6 +1,6 @@
 """Costs of plans: by their actions, by the length or duration of their motions, or by a function of the user.
 
-A cost is a sum over the steps, and not negative: so the first steps of a plan cost no more than the whole, and branches
+A cost is a sum over the steps, and not negative. So the first steps of a plan cost no more than the whole, and branches
 whose first steps cost as much as the best plan can be cut off. The makespan is none: of its branches those are cut off
 in which one arm alone is busy for longer. Where two plans cost the same, the one with the shorter paths is better; a
 *worth* is this pair.

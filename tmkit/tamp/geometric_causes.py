@@ -5,7 +5,8 @@
 * *No way from the start*: the arm reaches few of the configurations drawn from all that it can do, so it is enclosed by
   what stands on the straight ways there. It rests on searches with a budget: no proof.
 * *Hand in the support*: at every pose at which an object would be put down, the hand that holds it is in what stands
-  still, such as the tray below a cup that is held by its rim and turned over. It rests on the poses that were tried.
+  still. An example is the tray below a cup that is held by its rim and turned over. It rests on the poses that were
+  tried.
 * *Narrow gaps*: at each grasp a finger meets a neighbour that is nearer to the object than the finger is thick there,
   and none of these has a free grasp before another is moved. Measured of the hand alone
   (:mod:`tmkit.tamp.search.hand_tables`), at the grasps of the sampler: no proof.

@@ -1,9 +1,10 @@
 """Portfolios: several seeds and settings for one problem, over several processes.
 
 The settings are in order of preference, and the answer is that of the first *in order* that has one, be it a plan or a
-proof that there is none: what trying one after the other would give, byte for byte (:mod:`tmkit._support.job_pool`).
-Scenes travel to the workers as pickles. Back come only actions and segments, from which the scene versions follow as
-they do when a plan file is read; so a plan shares its scenes with the one that the caller holds.
+proof that there is none. This is what trying one after the other would give, byte for byte
+(:mod:`tmkit._support.job_pool`). Scenes travel to the workers as pickles. Back come only actions and segments, from
+which the scene versions follow as they do when a plan file is read; so a plan shares its scenes with the one that the
+caller holds.
 
 Invariants: time limits are those of single entries: an entry ends where it would end alone.
 """

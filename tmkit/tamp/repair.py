@@ -1,8 +1,9 @@
 """Repairing a plan whose world has changed: the same actions, with the motions that are still valid, and new others.
 
 The actions are refined over the version tree as in planning, without a search of the task planner. A motion of the
-earlier plan comes before those that the domain proposes, if it is free in the present version, what it handles is where
-it was, and what it lets go comes where it did. Where the arm comes from elsewhere, only the way to it is searched anew.
+earlier plan comes before those that the domain proposes, if it is free in the present version. What it handles must be
+where it was, and what it lets go must come where it did. Where the arm comes from elsewhere, only the way to it is
+searched anew.
 """
 
 from __future__ import annotations

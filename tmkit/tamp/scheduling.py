@@ -1,11 +1,11 @@
 """Arms at once: the steps of a plan as a schedule in which independent steps of different arms overlap.
 
 Prioritised coordination on timed paths: the steps are placed one after the other in the order of the plan, each as
-early as possible. A step waits for those before it with which it must not change places, for the one before it of the
-same arm, and until its timed motion is free of everything that is already placed, at all times until the end, resting
-arms included: checked in the scene version of each moment, with what the hands hold attached, and with a clearance
-between the arms. At the latest it starts when all before it have ended, which is what the plan was made for; so there
-always is a schedule.
+early as possible. A step waits for those before it with which it must not change places, and for the one before it of
+the same arm. It waits until its timed motion is free of everything that is already placed, at all times until the end,
+resting arms included. The motion is checked in the scene version of each moment, with what the hands hold attached, and
+with a clearance between the arms. At the latest it starts when all before it have ended, which is what the plan was
+made for; so there always is a schedule.
 
 Steps between which an arm holds something are one motion; where that leads to no schedule, each step is its own.
 """

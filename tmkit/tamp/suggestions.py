@@ -1,12 +1,12 @@
 """Suggestions: relaxations of a problem without a plan for which there is one, found by replanning.
 
 *Bodies out of the way*: a body that was often in the way, or that an action failed to move, is taken out of the scene
-(of a fixed one only the shapes). *Goals given up*: parts of the goal are left out. One change at a time first, and only
-when none helps two at once. The bodies most often in the way come first, and the parts of the goal that speak of what
+(of a fixed one only the shapes). Parts of the goal are omitted (*goals given up*). Single changes come first, and pairs
+only when none of them helps. The bodies most often in the way come first, and the parts of the goal that speak of what
 failed or exclude each other. Each relaxed problem gets one iteration and few task plans; nothing is proved.
 
 Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each result one of its
-problem: the suggestions are the same for equal runs unless the time cuts them short. A body is never removed that
+problem. The suggestions are the same for equal runs unless the time cuts them short. A body is never removed that
 carries another, that is part of the goal, or that is part of an arm.
 """
 

@@ -6,7 +6,7 @@ with the same actions share the nodes of that beginning, and a later iteration c
 Nodes that transfers lead to (:meth:`VersionTree.follow`) have a parent and are in no expansion.
 
 Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
-asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
+asked of the tree, nor when. Each has random numbers of its own, seeded by the way from the root. After each action the
 state derived from the new scene equals what PDDL predicts, or :class:`SemanticsMismatchError` names the facts that
 differ. Facts of which a domain says that they are a matter of probability may hold beyond that. Nodes are kept as long
 as the tree: a further scene version costs about a kilobyte.

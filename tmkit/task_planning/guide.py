@@ -1,10 +1,10 @@
 """Task plans from any state of a task, cached, under constraints that are learned.
 
 A task-and-motion search needs a task plan from each state that it reaches, thousands of times. Most of these plans are
-suffixes of plans that exist, or a plan of a neighbouring state with small changes. So :class:`TaskPlanSource` looks
-for a plan in order of price: in its cache, which has all suffixes of each plan. In the plan of the state before, as it
-is, without the actions that cannot be applied, or with other arguments. By the core's search
-(:class:`tmkit._core.TaskSearch`). By Fast Downward.
+suffixes of plans that exist, or a plan of a neighbouring state with small changes. So :class:`TaskPlanSource` looks for
+a plan in four places, the cheapest first. The first is its cache, which has all suffixes of each plan. The second is
+the plan of the state before: as it is, without the actions that cannot be applied, or with other arguments. The others
+are the core's search (:class:`tmkit._core.TaskSearch`) and Fast Downward.
 
 Constraints (:class:`OperatorConstraint`) have one form: operators apply only while at most so many of some facts hold.
 The capacity of a region, a set of blocking objects and an impossible action are of this form.

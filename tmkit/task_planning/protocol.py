@@ -6,7 +6,7 @@ or that none was found within the limits, is an answer; only a planner that brea
 
 Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a value, so forbidding
 leaves the old one as it was. The same prepared task gives the same plan, whatever was searched before or runs beside.
-Time limits only stop. And one because results are trusted: ``UNSOLVABLE`` means proved.
+Time limits only stop. ``UNSOLVABLE`` means proved, because results are trusted.
 
 The search for motions relies on these, so :class:`CheckedTaskPlanner` checks the answers of a user's planner: a plan
 that does not reach the goal, or does what was forbidden, is a :class:`~tmkit.errors.TaskPlannerError` that names it.

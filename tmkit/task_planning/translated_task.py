@@ -4,8 +4,8 @@ The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned c
 initial state: :meth:`TranslatedTask.at_state`, or one more object: :meth:`TranslatedTask.with_object`.
 :meth:`TranslatedTask.forbid` adds one two-valued derived variable per context, with one axiom ``context -> blocked``,
 and the precondition *not blocked* to the action's operators; the search must be one that takes axioms. For those that
-do not, such as optimal search with landmarks, a task may have its operators taken apart instead: "not while c1, c2 and
-c3 hold" is the same as "while c1 does not hold, or c1 holds but c2 does not, or c1 and c2 hold but c3 does not". These
+do not, such as optimal search with landmarks, a task may have its operators taken apart instead. "Not while c1, c2 and
+c3 hold" means "while c1 does not hold, or c1 holds but c2 does not, or c1 and c2 hold but c3 does not". These
 cases exclude each other, so the operator is replaced by copies, one for each case and each other value that the
 variable may have. What the operator needs anyway saves most: a value that excludes one of its conditions makes no copy.
 

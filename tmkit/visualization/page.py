@@ -1,8 +1,8 @@
 """Offline pages: a scene or a plan in three dimensions as one HTML file that opens without a server or a request.
 
 The page holds viser's client with the meshes, as viser saves them, and tmkit's panel (``viewer.js``) with a document of
-frames, actions, segments and facts. viser's own recording would repeat all messages up to a moment whenever the time
-line goes back. The panel computes each moment from the moving joints alone instead.
+frames, actions, segments and facts. The recording of viser itself would repeat all messages up to a moment whenever the
+time line goes back. The panel computes each moment from the moving joints alone instead.
 
 A plan is a time line: samples of the motion with the scene version of each, segments, actions and facts. The samples
 hold the pose of each moving frame *in its parent*: a thousand frames on a moving arm cost no more than the arm. What

@@ -1,9 +1,9 @@
 """The trees of a search drawn into a file.
 
-A drawn search tree has one line for each version of the scene, indented below the version before it, with the action
-that led to it, the attempts made from it and, if it was in the queue, the number of actions expected from there. Large
-trees are cut: the way to the plan is always drawn, then the branches with the most attempts, until the lines are used
-up. A line in the place of omitted versions has their number.
+A drawn search tree has one line for each version of the scene, indented below the version before it. The line has the
+action that led to it, the attempts made from it and, if it was in the queue, the number of actions expected from there.
+Large trees are cut: the way to the plan is always drawn, then the branches with the most attempts, until the lines are
+used up. A line in the place of omitted versions has their number.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class BagRecorder(Closing):
     """Records versions of a world to a bag: poses, static poses, covariances and values of joints.
 
     Stamped poses become ``/tf``, poses of fixed and free frames without stamps ``/tf_static``, histories of joints
-    ``/joint_states``, and poses with a covariance also a topic ``/poses/FRAME`` of
+    ``/joint_states``. Poses with a covariance also become a topic ``/poses/FRAME`` of
     ``PoseWithCovarianceStamped``, with stamp 0 where the pose is static. Joints themselves, shapes and attributes have
     no message. A context manager::
 

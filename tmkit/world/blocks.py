@@ -1,6 +1,6 @@
 """Function blocks: computations over versions of a live scene, with declared inputs and outputs.
 
-A :class:`FunctionBlock` is a function of a version: it finds its input patterns below its input hook and returns an
+A :class:`FunctionBlock` is a function of a version. It finds its input patterns below its input hook and returns an
 edit of what it owns, the frames of the group of its name below its output hook. :func:`~tmkit.world.run_block` executes
 a block, :class:`~tmkit.world.BlockRunner` blocks in chains and by triggers. The edit is applied to the version of now
 if the inputs are still the same, else the block is executed again; it may change what the block owns alone. So a block

@@ -28,9 +28,9 @@ _SEGMENT = Pattern([Part("segment", ["segment"], shape="point_cloud")])
 class PlaneSegmentation(FunctionBlock):
     """Splits point clouds into planes, by RANSAC and least squares, and segments of the points beside them.
 
-    A plane is a frame of the class ``plane`` under the frame of its cloud, with a cloud of its points: the origin in
-    the middle of these, z along the normal to the side of the cloud's origin, x along the longer side of the rectangle
-    of least area around them. A segment is a frame of the class ``segment`` in the middle of its points.
+    A plane is a frame of the class ``plane`` under the frame of its cloud, with a cloud of its points. The origin is in
+    the middle of these, z is along the normal to the side of the cloud's origin, and x is along the longer side of the
+    rectangle of least area around them. A segment is a frame of the class ``segment`` in the middle of its points.
 
     A plane is connected. Its covariance is that of least squares, for points with independent errors of equal variance
     in all directions, without a common bias. The largest planes come first. Equal clouds and seed give equal output.

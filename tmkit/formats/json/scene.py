@@ -263,9 +263,10 @@ def scene_dump(scene: SceneGraph) -> Json:
     """Return ``{"frames": [...]}``, one entry a frame in insertion order, for other programs, not for reading back.
 
     Each has ``name``, ``parent`` (null for a root), ``body``, ``type`` (fixed, revolute, continuous, prismatic, free;
-    fixed for a root), ``translation`` (metres) and ``quat_xyzw`` of parent_from_frame at joint value 0, ``joint``
-    (null when nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no limit), ``classes`` and
-    ``geometry``: a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw`` of frame_from_shape).
+    fixed for a root). It has ``translation`` (metres) and ``quat_xyzw`` of parent_from_frame at joint value 0. It has
+    ``classes`` and ``joint`` (null when nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no
+    limit). Its ``geometry`` is a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw`` of
+    frame_from_shape).
     """
     return {"frames": [_dumped(scene, name) for name in scene.frame_names]}
 

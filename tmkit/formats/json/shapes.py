@@ -10,11 +10,11 @@ chosen by the author of a handwritten file, and is not checked.
   scene with a ``scale`` (1 by default).
 * A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or omitted: the default
   of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
-* Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows,
-  or a ``file`` beside the scene: points from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line for each
-  point, its first three numbers; ``#`` begins a comment). Heights from ``.npy`` (rows, columns), the first row at the
-  least y as in :func:`~tmkit.graph.HeightField`, or from ``.png`` in grey of 8 or 16 bits, a map with y upwards, whose
-  *last* line is the one of least y. Black and white are the ends of the ``range`` that the scene gives.
+* Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows, or
+  a ``file`` beside the scene. Points come from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line for each
+  point, its first three numbers; ``#`` begins a comment). Heights come from ``.npy`` (rows, columns), the first row at
+  the least y as in :func:`~tmkit.graph.HeightField`. Or they come from ``.png`` in grey of 8 or 16 bits, a map with y
+  upwards, whose *last* line is the one of least y. Black and white are the ends of the ``range`` that the scene gives.
 
 Sizes are checked before anything is unpacked: a small file cannot request a large memory.
 """

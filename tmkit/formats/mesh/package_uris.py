@@ -1,7 +1,7 @@
 """Resolution of ``package://`` URIs, and back: docs/reference/scenes.md has the order of the places that are searched.
 
 A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the folders that a scene may
-read: a path, or a folder found by looking upwards, is not trusted as packages are that the user gave or installed.
+read. A path, or a folder found by looking upwards, is not trusted as packages are that the user gave or installed.
 Folders are looked at upwards of the file, and for a reader that makes notes also
 without NAME, since descriptions are moved about and copied with their meshes. The way back,
 :meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer.
@@ -9,9 +9,9 @@ without NAME, since descriptions are moved about and copied with their meshes. T
 Whatever a scene names by a path must really lie, symbolic links followed, in one of these
 (docs/concepts/security.md and docs/reference/bad_input.md):
 
-* the folder of a file that the user named, the folder above it (descriptions are often laid out as ``urdf/`` and
-  ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of. But none of
-  these is the root of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
+* the folder of a file that the user named, and the ROS package (``package.xml``) or git checkout that it is part of.
+  The folder above it is another, since ``urdf/`` and ``meshes/`` are often side by side. But none of these is the root
+  of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
 * a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
 * any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.
 """

@@ -2,7 +2,7 @@
 
 Mass properties of solids of uniform density. Used when a scene file gives only a mass. The formulas are the textbook
 integrals over each solid. A capsule is a cylinder with two half balls, and a mesh the sum of the signed tetrahedra
-between its faces and the origin, which is right when the mesh is closed and its faces look outwards. Kilograms, metres,
+between its faces and the origin. This is right when the mesh is closed and its faces look outwards. Kilograms, metres,
 kg m^2.
 """
 

@@ -3,9 +3,9 @@
 Frames are added in the order of the files, except that the ancestors of a frame are added just before it. So the order
 of the joints in a configuration is the order in which the files declare them.
 
-A frame may be named by an alias where no frame is called so: a link by the joint above it, as the original TMKit names
-it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the original's names of the
-parts of a link.
+A frame may be named by an alias where no frame is called so. A link may be named by the joint above it, as the original
+TMKit names it. In allowed pairs it may also be named by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the
+original's names of the parts of a link.
 
 Names are checked here, where both places are known; everything else is checked by the core, and its errors are reported
 at the location of the specification. ``world`` is special: it is the root that exists without being declared, and

@@ -3,7 +3,7 @@
 Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``, ``<virtual_joint>``,
 ``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>`` and ``<enable_collisions>``. What other
 programs put into these files (grippers of HPP, rotors of pinocchio, feet of humanoids, sphere approximations) is
-omitted with a note, and so is an unknown element, with the nearest known name, since it may be a misspelling.
+omitted with a note. So is an unknown element, with the nearest known name, since it may be a misspelling.
 
 An attribute that is missing or no number is refused with file and line, and so are two groups of one name. Names of
 links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.

@@ -21,7 +21,7 @@ revolute or prismatic joint that is omitted is 0, as the format has it. A joint 
 by itself. Everything else that is wrong is refused with file and line, as a lower limit above the upper one.
 
 Files of macros are expanded by xacrodoc (extra ``formats``), only those that the user names, and only if that is
-allowed: expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
+allowed. Expressions of xacro are Python, and its includes read any file, so expanding a file runs it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
 extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A collision shape of size 0 is
-refused. With a note each, a visual shape of size 0 and Bullet's ``cdf`` are omitted, a material that is defined
-nowhere, or whose colour is none, leaves the colour open, and a visual mesh that is missing or broken is omitted: looks
+refused. With a note each, a visual shape of size 0 and Bullet's ``cdf`` are omitted. A material that is defined
+nowhere, or whose colour is none, leaves the colour open. A visual mesh that is missing or broken is omitted. Looks
 never keep a robot from loading. A collision mesh that is missing or broken is refused, unless the user wants only those
 that are available, or none; one without any thickness gets a hull (:func:`tmkit.formats.mesh.solids.thickened`).
 """

@@ -5,7 +5,7 @@ through :func:`tmkit.formats.load_scene` has the same forward kinematics, limits
 lacks, are written as OBJ files beside the description, one file for each content: cones, height fields by their skin,
 point clouds by a cube around each ball. Capsules and planes are written in Bullet's words.
 
-URDF says less than a scene: frames of one body become links that fixed joints join (the mass is on the first of them),
+URDF says less than a scene. Frames of one body become links that fixed joints join (the mass is on the first of them),
 a revolute joint without any limit becomes continuous, and classes and allowed pairs are omitted.
 """
 

@@ -1,7 +1,7 @@
 """Outline of a scene: the frames that are shown and their descriptions; the tree as text, one line a frame.
 
 A scene may be a hundred thousand frames wide, or deep. So an :class:`Outline` takes frames level by level from the top,
-so many children of each and so many frames in all, and counts for each frame shown how many below it are not, in one
+so many children of each and so many frames in all. It counts for each frame shown how many below it are not, in one
 pass over the subtree from its end, where children come before parents. O(n).
 
 Names come from files and may hold anything: :func:`clean` leaves nothing that a terminal would obey.

@@ -275,7 +275,7 @@ _LONGEST_LINE = 44
 def graph_svg(scene: SceneGraph, *, start: str | SceneNode | None = None, max_nodes: int = 200) -> str:
     """Return a drawing of frames and groups with what they hold, as the text of an SVG file.
 
-    Each node has the start of its UUID in square brackets and its attributes in round ones. A frame also its
+    Each node has the start of its UUID in square brackets and its attributes in round ones. A frame also has its
     translation ``T`` relative to its parent, in metres in the axes of the parent, unless it is the parent's pose, and
     the number of poses in its history (``Updates``). A frame hangs on the group that contains it where that is below
     the frame's parent; dashed lines lead from what else contains a node. O(n + members of groups).

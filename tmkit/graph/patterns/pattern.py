@@ -9,7 +9,7 @@ directions say so (``is_symmetric``). What this module keeps of the symmetries a
 role i is to be the earlier frame of the two. Going through the roles in order, each that can be moved by the symmetries
 that leave all before it where they are is to be the earliest of those it can be moved to. Of all the names of one match
 exactly one meets the conditions (Grochow and Kellis, "Network motif discovery using subgraph enumeration and
-symmetry-breaking", RECOMB 2007), and no list of symmetries, of which eight equal parts have 40320, is ever made.
+symmetry-breaking", RECOMB 2007). No list of symmetries, of which eight equal parts have 40320, is ever made.
 
 In the search each role begins with a *domain*, the frames that its part accepts. A choice of a frame for a role narrows
 the domains of all roles that are left, by conditions and order conditions; when one is empty, the choice was wrong. The
@@ -57,9 +57,9 @@ class Part:
         name: what matches and relations call it.
         classes: all classes that the frame must have.
         shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, by default.
-        dimensions: smallest and largest value of each dimension of that shape in metres, in the shape's own order (a
-            box has x, y, z; what is round a radius, and a length unless it is a sphere; a mesh has none). A box fits in
-            any order of its axes. One shape on the frame that fits is enough.
+        dimensions: smallest and largest value of each dimension of that shape in metres, in the shape's own order. A
+            box has x, y, z. A round shape has a radius, and a length unless it is a sphere. A mesh has none. A box fits
+            in any order of its axes. One shape on the frame that fits is enough.
         attributes: attributes that the frame must have, with these values.
         test: anything else, asked of the scene and the name of a frame.
         count: how many of this part there are; more than one are called ``leg_1``, ``leg_2`` and so on.

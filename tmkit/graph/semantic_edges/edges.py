@@ -229,8 +229,9 @@ def add_twist(
         on_conflict: whether the inverse of a refused twist is tried, as that of a frame of the reference body.
         strict: whether to refuse a twist between two bodies that twist edges join in any way already, in any direction
             and through whichever frames (rule TE6 for all trees together). By default a second twist is refused where
-            it leads back (TE5), where poses join its frame to another of the body that has a path from the same body
-            (TE4), or where twists of frames in the same tree join the two bodies already (TE6).
+            it leads back (TE5). It is refused where poses join its frame to another of the body that has a path from
+            the same body (TE4). It is refused where twists of frames in the same tree join the two bodies already
+            (TE6).
 
     Raises:
         UnknownNameError: a frame or body that is not there.

@@ -1,7 +1,7 @@
 """Scenes in time: what a scene becomes when its twists act for a while, and the twists that lead from one to another.
 
-Both go by pose edges between two bodies. The twist of an edge is body-fixed, so its motion over a time is the
-exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013): ``finite_difference(scene,
+Both go by pose edges between two bodies. The twist of an edge is body-fixed. So its motion over a time is the
+exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013). ``finite_difference(scene,
 integrate(scene, dt), dt)`` has the twists of ``scene``. Errors go along, source by source and to first order:
 ``docs/concepts/uncertainty.md`` has the formula.
 """

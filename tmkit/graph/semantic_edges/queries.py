@@ -2,7 +2,7 @@
 
 The core finds the numbers; where it has none, because a name is wrong or no path leads there, the reason is found here.
 
-The point of a velocity is fixed to the body that moves, and may be named by a frame of the reference body as well: then
+The point of a velocity is fixed to the body that moves, and may be named by a frame of the reference body as well. Then
 it is the point of the body that is, for the instant, where that frame's origin is. So the inverse of a twist, which
 keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De Laet et al., part 1.
 """

@@ -41,10 +41,11 @@ def gaussian_twist(
 ) -> GaussianTwist:
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
-    The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
-    those from different sources as squares, those from one source before they are squared. Where a twist edge stands at
-    another frame than the point, or in other axes, the poses between count as well, with their own errors. So the
-    covariance is all of what is not known of the six numbers, to first order. Zero where no error is on the way.
+    The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up.
+    Those from different sources are added as squares, those from one source before they are squared. Where a twist edge
+    stands at another frame than the point, or in other axes, the poses between count as well, with their own errors. So
+    the covariance is all of what is not known of the six numbers, to first order. It is zero where no error is on the
+    way.
 
     Args:
         scene: the scene.

@@ -1,7 +1,7 @@
 """Forces that a scene answers: wrenches of sensors and payloads.
 
 Wrenches are moved to another point and into other axes (Murray, Li, Sastry, "A mathematical introduction to robotic
-manipulation", section 2.5), and freed from the bias of a sensor and the weight of what it carries. The bias of a
+manipulation", section 2.5). They are freed from the bias of a sensor and the weight of what it carries. The bias of a
 force-torque sensor is an attribute of the sensor's frame, so it is part of versions, files and arrays; like masses, the
 biases of frames that move as one add up.
 """

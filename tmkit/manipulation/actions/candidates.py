@@ -1,10 +1,10 @@
 """Candidates: the ways of carrying out an action, and what they are told.
 
-A domain answers an action of the task plan with a lazy sequence of *candidates*, best first: :class:`Pick` with a
-grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`ApplyEffects` with classes of
-frames, :class:`Sequence` with several of these, or :class:`DeadEnd` with a reason. A candidate is anything that can
-:meth:`Candidate.refine` itself into motions, given an :class:`ActionContext`: the scene version in which it happens,
-the arms, and the samplers.
+A domain answers an action of the task plan with a lazy sequence of *candidates*, best first. They are :class:`Pick`
+with a grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`ApplyEffects` with
+classes of frames, :class:`Sequence` with several of these, or :class:`DeadEnd` with a reason. A candidate is anything
+that can :meth:`Candidate.refine` itself into motions, given an :class:`ActionContext`: the scene version in which it
+happens, the arms, and the samplers.
 
 Invariants: candidates are values; a context is made anew for each visit of a node, so its random numbers depend on the
 way to that node and on nothing else.

@@ -2,7 +2,7 @@
 
 The arm approaches the handle straight along the tool's z axis and closes its hand. Then the mechanism's joint goes from
 its value to the wanted one while the tool keeps its pose relative to the handle. Inverse kinematics closes the chain at
-small steps of the joint, each from the configuration of the last one, and where the straight line in joint space
+small steps of the joint, each from the configuration of the last one. Where the straight line in joint space
 between two steps strays, a step is put between. At the end the hand opens and leaves straight backwards.
 
 Nothing changes its parent: the objects in a drawer are its children and move along. The joint's value is in the

@@ -50,8 +50,8 @@ class PickPlaceOptions:
             lift and, reversed, before the lowering: out of a shelf and into it; 0 by default.
         gripper_opening: distance of the open fingers before the grasp and after the release; by default that of the
             grasp, and fully open, or where there is no room by a little.
-        min_fraction: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by
-            default, and a tenth where it is the arm that cannot follow it.
+        min_fraction: share of each of these straight ways, from 0 to 1, that will do where the rest is not free. The
+            default is 1, and a tenth where it is the arm that cannot follow it.
         constraints: what frames keep while the object is in the hand.
     """
 

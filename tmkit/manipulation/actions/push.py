@@ -2,9 +2,9 @@
 
 For objects that no hand can grasp where they are: plates that lie flat, boxes wider than the hand. The fingers close,
 come down beside the object from behind, touch a flat face, and move on perpendicularly to it. All fingers touch the
-face, side by side, and the line goes through the object's centre of mass: a stable push, in which the object keeps its
-pose in the hand by friction (Lynch and Mason, "Stable pushing", 1996). The motion is quasi-static: slower than other
-segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
+face, side by side, and the line goes through the object's centre of mass. This is a stable push, in which the object
+keeps its pose in the hand by friction (Lynch and Mason, "Stable pushing", 1996). The motion is quasi-static: slower
+than other segments (:mod:`tmkit.plans.execution`), so the object stops with the hand.
 
 Along the push the object is a child of the hand for the collision check; at its end it is a child of its support again,
 by the segment's :class:`~tmkit.plans.values.Attachment`.

@@ -6,7 +6,7 @@ checker. By the rules of planner and plan checker, a grasp passes when
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;
 * the open hand, at the grasp and on the straight way to it, keeps clear of the object;
-* the closing fingers neither turn nor push out the object: they would where it is thinner for a hand that is turned or
+* the closing fingers neither turn nor push out the object. They would where it is thinner for a hand that is turned or
   shifted a little, as a pad that meets an edge presses beside the other, and pads on a wedge slide off. Friction has
   to bear that. Grasps that hardly tilt the object are taken alone where there are any.
 
@@ -101,8 +101,9 @@ class HandCheck:
     def _friction(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
         """Return tangents of friction that pads need as they close: against tilting alone, and against all ways to go.
 
-        It is how far beside each other they press, over their distance. The slope of the wedge that they press on. And
-        about the line between them, the arm of their force over that of a pad's friction. Fingers of one joint; else 0.
+        The tangent against tilting is how far beside each other they press, over their distance. The other is the
+        greatest of three: that, the slope of the wedge that they press on, and a ratio of arms. These are the arm of
+        their force about the line between them, and that of a pad's friction. Fingers of one joint; else 0.
         """
         if self.manipulator.gripper_kind != "parallel":
             return 0.0, 0.0

@@ -5,9 +5,9 @@ surfaces. A fingertip is soft and touches by a patch, so it also bears a moment 
 round patch of radius ``R`` under even pressure ``mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
 
 A hand with two fingers that press with F newtons each thus holds ``2 mu F`` newtons across the line between its
-fingers, and ``2 mu F * 2/3 R`` newton metres about it. Both at once as long as the squares of the two shares sum up to
-no more than one (Howe and Cutkosky, "Practical force-motion models for sliding manipulation", 1996). Moments across
-that line the fingers bear as a pair, by their distance.
+fingers, and ``2 mu F * 2/3 R`` newton metres about it. It holds both at once as long as the squares of the two shares
+sum up to no more than one (Howe and Cutkosky, "Practical force-motion models for sliding manipulation", 1996). Moments
+across that line the fingers bear as a pair, by their distance.
 
 A vacuum of V newtons, in a cup of radius R, is pulled at by T along the axis: that leaves ``N = V - T`` to press the
 rim on. The object comes off when N is gone, slides when the force across exceeds ``mu N``, and peels off when the

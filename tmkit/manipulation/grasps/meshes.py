@@ -208,8 +208,8 @@ def _exits(hits: list[tuple[float, int]], normals: Vectors, axis: Vectors) -> li
 def _rays(triangles: Vectors, starts: Vectors, directions: Vectors) -> list[list[tuple[float, int]]]:
     """Return for each ray the distances and triangles that it meets beyond its start, nearest first.
 
-    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell: by
-    BLAS, whose last bits do not matter, since the balls are larger than rounding is by far.
+    A triangle is looked at only when the ray's line passes through the ball around it, which matrix products tell.
+    They are those of BLAS, whose last bits do not matter, since the balls are larger than rounding is by far.
     """
     middles = triangles.mean(axis=1)
     balls = norms(triangles - middles[:, None]).max(axis=1) + _STARTED

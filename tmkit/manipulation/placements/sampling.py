@@ -1,9 +1,9 @@
 """Placements: where an object may be put down (docs/howto/samplers.md).
 
-Candidates come lazily, in one of three orders. *Packed* is for regions that are to hold many things: the corners, then
-places that touch the edge and a neighbour, then those between two neighbours, then a grid, then random ones. Of each
-kind the farthest from the arm's base first. *Near* is for large surfaces: a grid, nearest to where the object is now
-first, and the corners last. *Scattered* is all of these kinds in turn, in random order.
+Candidates come lazily, in one of three orders. Packed order is for regions that are to hold many things. It has the
+corners, then places that touch the edge and a neighbour, then those between two neighbours, then a grid, then random
+ones. Of each kind, the farthest from the arm's base comes first. Near order is for large surfaces. It has a grid,
+nearest to the object first, and the corners last. Scattered order has all of these kinds in turn, in random order.
 
 A :class:`Posture` is an object on one of its stable faces, in one of the quarter turns that lay it along the sides of
 an area. The positions at which it fits are polygons: where the outline lies in the area, less where it would come too
@@ -11,9 +11,9 @@ near to something that stands at its height. That is exact for upright prisms; o
 outline for the whole, and so misses places under it, but gives none that collide. Postures that look alike from above
 share these polygons.
 
-Invariants: each placement's outline lies in the area. Only on a frame none of whose surfaces has room for it, an object
-is put down with its centre of mass over the middle of one, or of a rim of several, if it stays there. Equal arguments
-and generators in equal states give equal sequences.
+Invariants: each placement's outline lies in the area. A frame none of whose surfaces has room is the exception. On it
+the centre of mass of an object is over the middle of a surface, or of a rim of several, if the object stays there.
+Equal arguments and generators in equal states give equal sequences.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Extents of objects: the support function of shapes, and their outlines from above.
 
-For a placement an object is a set of convex solids, one for each collision shape: as the collision checker sees it, a
+For a placement an object is a set of convex solids, one for each collision shape. As the collision checker sees it, a
 mesh is its convex hull unless its level says ``box`` or ``exact`` (whose outline from above is that of the hull, too).
 Each is a hull of points, widened by a radius: a ball is one point, a capsule two, a cloud many.
 

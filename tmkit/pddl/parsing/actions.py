@@ -1,8 +1,8 @@
 """Declarations of an ``:action`` section of a PDDL file.
 
 The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when`` inside ``when``,
-``forall`` inside ``when``, ``and`` inside ``and``. pddlpy's grammar accepts one order and one level. So the lists are
-parsed here, and the grammar parses the rest: parameters, conditions and single effects. An ``and`` directly inside
+``forall`` inside ``when``, ``and`` inside ``and``. The grammar of pddlpy accepts one order and one level. So the lists
+are parsed here, and the grammar parses the rest: parameters, conditions and single effects. An ``and`` directly inside
 another one is dissolved; otherwise an effect keeps the shape that it was written in.
 
 An effect that is ``oneof`` several, or ``probabilistic``, makes an action of each: ``wash--1``, ``wash--2``.

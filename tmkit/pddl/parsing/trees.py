@@ -2,7 +2,7 @@
 
 The idea: the grammar is asked whether a list is well formed (:mod:`tmkit.pddl.parsing.grammar`), except for an atom of
 plain terms, of which there is nothing to ask. Then the list becomes a tree of :mod:`tmkit.pddl.formulas` of the same
-shape, nothing flattened, and each name is checked at the moment it is read, because only then is it known where in the
+shape, nothing flattened. Each name is checked at the moment it is read, because only then is it known where in the
 file it stands.
 
 Preferences: parts of a goal that need not hold, at a price. The idea: ``(preference P F)`` in a goal is read as ``(or F

@@ -46,9 +46,9 @@ def from_ros(message: Any, coord: Coord) -> Any:
     """Return the relation that a message holds.
 
     Args:
-        message: the message. For a pose a ``Pose`` or ``Transform``, for a position a ``Point`` or ``Vector3``, for
-            other vectors a ``Vector3``, for an orientation a ``Quaternion``, for a twist a ``Twist``,
-            ``VelocityStamped`` or ``Odometry``, for a wrench a ``Wrench``. With or without a header.
+        message: the message, with or without a header. A pose is a ``Pose`` or ``Transform``, a position a ``Point`` or
+            ``Vector3``, another vector a ``Vector3``, an orientation a ``Quaternion``, and a wrench a ``Wrench``. A
+            twist is a ``Twist``, ``VelocityStamped`` or ``Odometry``.
         coord: what it means.
 
     Raises:
@@ -80,8 +80,8 @@ def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
             form of the message with a header. A ``VelocityStamped`` has to name its ``reference_frame_id`` already.
 
     Raises:
-        SemanticError: the relation is not what the message stands for: a pose or transform relates a frame to a frame
-            and is expressed there, a ``WrenchStamped`` speaks of the origin of its frame, an ``Odometry`` has its twist
+        SemanticError: the relation is not what the message stands for. A pose or transform relates a frame to a frame
+            and is expressed there. A ``WrenchStamped`` speaks of the origin of its frame, an ``Odometry`` has its twist
             in the axes and at the origin of its child frame.
     """
     what = "to_ros"

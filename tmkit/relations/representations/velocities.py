@@ -1,7 +1,7 @@
 """The representations of velocities and forces: vectors, six-vectors, lines in space, and rates.
 
 The moment of a line is about the point of the twist or wrench: a point of the axis has moment zero. A rate is a
-velocity seen through an orientation or a pose, as the derivative of its matrix, quaternion or Euler angles: it carries
+velocity seen through an orientation or a pose, as the derivative of its matrix, quaternion or Euler angles. It carries
 that, with its coordinates where it is to be checked that the velocity is expressed in its reference frame.
 
 Invariants: ``Class.of(x.numbers, like=x).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.

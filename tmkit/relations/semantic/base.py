@@ -1,7 +1,7 @@
 """Base of all relations with numbers: coordinates, numbers, inverse, composition, change of axes.
 
-A relation keeps its numbers in two forms, each made from the other when first needed: the *representation*, as the user
-gave it, and the *value*, as arithmetic takes it: vectors, or poses of the core.
+A relation keeps its numbers in two forms, each made from the other when first needed. These are the *representation*,
+as the user gave it, and the *value*, as arithmetic takes it: vectors, or poses of the core.
 
 Invariants: values are immutable. With the checks on, no value exists whose representation its coordinates do not allow.
 """

@@ -4,8 +4,8 @@
 is blue, everything else that is not the arm is pale. Of the pair that met first the arm's side is orange. A pose out of
 reach has a line from the tool to the object, with the metres that are missing. The caption says what failed, how often.
 
-Which example is drawn: of the action that failed most, a cause whose first pair has a body of a suggestion,
-else one whose first pair has any body that is not only a support, else the most frequent one.
+The example that is drawn is of the action that failed most. Its cause is one whose first pair has a body of a
+suggestion, else one whose first pair has any body that is not only a support, else the most frequent one.
 
 Invariants: the bytes are a function of the result; the physics is never run.
 """

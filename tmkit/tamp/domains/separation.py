@@ -2,12 +2,12 @@
 
 A ball inside a rigid link of the hand moves with it. On the way from the start to a contact its centre never comes
 nearer to what stands still than its radius. Space is divided into cells, and a cell counts as closed only if the ball
-collides wherever in the cell its centre is: if a ball smaller by half the cell's diagonal does at the middle. If the
-open cells at which the link may touch the object are connected neither with the outside nor with the start, through
-faces of cells, the object is not touched.
+collides wherever in the cell its centre is. It does if a ball smaller by half the cell's diagonal does at the middle.
+If the open cells at which the link may touch the object are connected neither with the outside nor with the start,
+through faces of cells, the object is not touched.
 
-A contact link of one convex solid also contains the hull of its ball and the point of contact, so near the contact a
-ball of a share of the radius comes to the same share of the distance: small balls prove tight enclosures, large ones
+A contact link of one convex solid also contains the hull of its ball and the point of contact. So near the contact a
+ball of a share of the radius comes to the same share of the distance. Small balls prove tight enclosures, large ones
 those with gaps. Of a mesh the ball is inside the planes of all faces, where every point of the mesh is seen from; how
 far vertices are outside of these planes is taken off the radius.
 

@@ -1,7 +1,8 @@
 """Deriving PDDL states of scene versions from one another: what a version did not change is not derived again.
 
 :class:`StateDeriver` keeps the values of the functions that a semantics marks with :func:`tmkit.tamp.incremental`, with
-what each of them read of the scene, and calls such a function again only when something that it read has changed::
+what each of them read of the scene. It calls such a function again only when something that it read has changed. For
+example::
 
     @incremental
     def _standing(scene: SceneGraph, object: str) -> Fact:        # reads this object and its parent
@@ -14,12 +15,12 @@ what each of them read of the scene, and calls such a function again only when s
         def state(self, scene, objects, q):
             return State(_standing(scene, object) for object in scene.frames_of_class("movable"))
 
-Rules: a kept function depends on its arguments and the scene alone (a configuration, which is no argument, may be read
-outside), and what it returns is not modified. ``state`` and what it calls use methods of the scene, and pass
-it to functions of Python only: it may be a :class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
+Rules: a kept function depends on its arguments and the scene alone, and its result is not modified. A configuration is
+no argument and may be read outside. ``state`` and what it calls use methods of the scene, and pass it to functions of
+Python only: it may be a :class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
 
 Costs: the difference of the versions, O(changes log n); a copy of the table of kept values; and the functions called
-again. A function over many frames that calls a kept one for each is called again for every change: one over groups of
+again. A function over many frames that calls a kept one for each is called again for every change. One over groups of
 groups of them, as :mod:`tmkit.tamp.parts` has, calls only the groups in which something changed.
 """
 
@@ -54,7 +55,7 @@ class DerivedState:
 class StateDeriver:
     """Derives the PDDL states of versions of a scene, one from another.
 
-    Any number of searches may use one, in any threads, and derive from any version that they have: what it has of its
+    Any number of searches may use one, in any threads, and derive from any version that they have. What it has of its
     own is a table of which functions ever read what, which only grows.
 
     Args:

@@ -1,6 +1,6 @@
 """Scenes that record what is read of them; values that depend on nothing else can be cached.
 
-A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived: functions marked with
+A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived. Functions marked with
 :func:`incremental` are called once for their arguments, and what they read is noted beside their value.
 :mod:`tmkit.tamp.domains.state_derivation` tells the rules, and carries values from version to version.
 """

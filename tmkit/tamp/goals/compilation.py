@@ -2,13 +2,13 @@
 
 Wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a table__0__0)``, a
 *goal fact*. The task gets a constant ``goal-k`` for each goal, and a fact ``(goal-met goal-k)``, which goal facts bring
-along and take away, by one quantified effect (one for each took the search for invariants seconds from 16 goals on).
-So the task planner moves the object even if it is at the wrong place in the right cell. An action that achieves puts it
-where the goal wants it, exactly first and then sampled within its tolerance; the derived state has ``(goal-met
-goal-k)`` where the goal holds.
+along and take away, by one quantified effect. With one effect for each goal, the search for invariants took seconds
+from 16 goals on. So the task planner moves the object even if it is at the wrong place in the right cell. An action
+that achieves puts it where the goal wants it, exactly first and then sampled within its tolerance; the derived state
+has ``(goal-met goal-k)`` where the goal holds.
 
-Which facts achieve a goal is found by trying: in a copy of the scene, all else out of the way, the object is put there
-on everything that could carry it, and the semantics is asked what holds then and does not while it is in the hand. A
+Which facts achieve a goal is found by trying. In a copy of the scene, all else out of the way, the object is put there
+on everything that could carry it. The semantics is asked what holds then and does not while it is in the hand. A
 semantics may compute them itself (:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, the
 arm moves on when the last action has been refined (:func:`move_on`).
 

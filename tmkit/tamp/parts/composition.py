@@ -215,9 +215,9 @@ def compose_domain(
         words: other words for types, predicates and actions, by those of the fragments.
 
     Raises:
-        TaskError: a part that is given twice, one that another needs and that is missing, two that do not go together,
-            definitions that differ, a predicate or an action without semantics, or an error in a fragment. With its
-            file and line.
+        TaskError: a part that is given twice, one that another needs and that is missing, two that do not go together.
+            Or there are definitions that differ, a predicate or an action without semantics, or an error in a fragment.
+            With its file and line.
     """
     given: list[type[DomainPart]] = []
     for part in parts:

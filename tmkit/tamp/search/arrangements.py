@@ -2,7 +2,7 @@
 
 Where the refinement of a task plan finds no room for an object in a region, the objects that the plan puts there are
 packed (:mod:`tmkit.manipulation.placements.packing`). The order of placing follows from the packing: the hand takes one
-object after the other out of the full region, each with a grasp that is free among those that are left, and the objects
+object after the other out of the full region, each with a grasp that is free among those that are left. The objects
 are placed in the reverse order. If not all fit, the last place is used in turn: every object beyond the capacity has to
 fit there. So a packing gives the capacity of the region, the places and the order.
 

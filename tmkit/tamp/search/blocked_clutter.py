@@ -6,7 +6,7 @@
 
 The objects that can be picked are taken away, one after the other, as if nothing but the hand mattered. Those that
 are left form the clutter. In any plan, the first of them to be picked would be picked while all others are where they
-were at the start, and there another one, or something that never moves, meets the hand at each of its grasps.
+were at the start. There another one, or something that never moves, meets the hand at each of its grasps.
 
 Invariants: one-sided. The proof holds for the grasps of the default sampler, fully open and with little room, also by
 the fingertips, and where objects are moved by picks alone. It is a function of the start scene.

@@ -1,9 +1,9 @@
 """Refinement: from a task plan to motions, over the tree of scene versions.
 
 Each action is refined in the scene version that the previous one left. When it cannot be, the search goes back to an
-earlier one and takes its next motion, as told by the *conflict*: the steps that put the frames where they are that the
-failures speak of (conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem",
-1993). Since a failure within bounds proves nothing, later iterations go back step by step.
+earlier one and takes its next motion, as told by the *conflict*. These are the steps that put the frames where they are
+that the failures speak of (conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction
+problem", 1993). Since a failure within bounds proves nothing, later iterations go back step by step.
 
 Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is said as a
 :class:`Cause`: an action and the frames on which its failure depends.

@@ -22,7 +22,7 @@ them together leave none, they are lifted, and a *round* ends: budgets double.
 
 Completeness: a node is dropped only where a bounded search finds no task plan from its state under proved constraints,
 or where an equal version is known. Every other entry that is taken returns to the queue with a priority that each
-attempt lowers, so each is taken again and again, and any applicable action comes up at each node again and again, with
+attempt lowers. So each is taken again and again, and any applicable action comes up at each node again and again, with
 places drawn anew.
 
 Invariants: the same arguments give the same results; the time limit only stops.

@@ -20,10 +20,10 @@ Errors that do not reach a set's boundary in some direction (a variance of zero)
 What has no closed form and no single integral is sampled. Each answer is a :class:`Probability`, which says how it was
 found and how far it may be off.
 
-The idea for ellipsoids: in coordinates in which one is the unit ball, and whose axes are those of the errors, the
-question is how probable a sum of squares of independent normal numbers is at most 1. Where all have one variance that
-is the (noncentral) chi-square distribution. Where all but one have, it is integrated along that one's axis, since what
-is cut across it is a ball again. All else is sampled.
+The idea for ellipsoids is a change of coordinates, in which one is the unit ball and the axes are those of the errors.
+The question then is how probable a sum of squares of independent normal numbers is at most 1. Where all have one
+variance that is the (noncentral) chi-square distribution. Where all but one have, it is integrated along that one's
+axis, since what is cut across it is a ball again. All else is sampled.
 
 Invariants: the same arguments give the same bits; the value lies in [0, 1].
 """

@@ -79,9 +79,9 @@ class ValidationReport(Report):
         actions: number of actions checked.
         segments: number of segments checked.
         configurations: number of configurations checked for collision.
-        assumptions: in words, what the validity rests on that was not checked: the plan's own scene, unless the caller
-            gave one to compare with, pairs of frames that overlap because the scene allows it, and timings of the file
-            that are not used, since they do not fit the paths.
+        assumptions: in words, what the validity rests on that was not checked. It is the plan's own scene, unless the
+            caller gave one to compare with. It is pairs of frames that overlap because the scene allows it. It is
+            timings of the file that are not used, since they do not fit the paths.
     """
 
     problems: tuple[str, ...]

@@ -2,9 +2,9 @@
 
 The task planner sees only what actions promise; how probable things are the scenes say, once there are motions. An
 expected look moves no mean, so motions stay what they are when it is omitted. So each step without a motion is left out
-on trial, the scenes are made anew, and if every action finds what it needs, brings about what it promises, and the goal
-holds at the end, the step was not needed (action elimination of Nakhost and Mueller, "Action elimination and plan
-neighborhood graph search", 2010, on scenes instead of facts).
+on trial, and the scenes are made anew. If every action finds what it needs, brings about what it promises, and the goal
+holds at the end, the step was not needed. This is the action elimination of Nakhost and Mueller ("Action elimination
+and plan neighborhood graph search", 2010) on scenes instead of facts.
 
 Invariants: motions do not change; what comes back passes the same check as what went in. A look for which the arm moves
 is not omitted, because the motion after it begins where it ends. Quadratic in the number of steps.

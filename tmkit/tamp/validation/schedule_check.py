@@ -28,8 +28,8 @@ _SHOWN_COLLISIONS = 3  # collisions that are named
 def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
     """Return what is wrong with the schedule of a plan, and how many configurations were checked.
 
-    Checked are the order of steps that interfere, that no arm does two things at once, and the timed motion of all arms
-    together, in the scene of each moment, as finely as any motion of a validation.
+    Checked are the order of steps that interfere, that no arm does two things at once. The timed motion of all arms
+    together is checked in the scene of each moment, as finely as any motion of a validation.
     """
     schedule, worlds = Schedule.of(plan), ScheduleWorlds(plan)
     times, steps, faults = schedule.step_times(), plan.steps, list[str]()

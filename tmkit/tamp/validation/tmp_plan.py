@@ -1,10 +1,10 @@
 """Plans out of the original's plan files, ``.tmp`` (docs/reference/plan_files.md).
 
-Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed: the kind of a motion
-follows from its position in the plan (before an object changes hands, the last motion is the straight approach or
-lowering, after it the first is the straight lift or retreat, and all others are transits and transfers), what may touch
-from the rules of contact, and what an action changes that moves nothing (:class:`tmkit.manipulation.ApplyEffects`) from
-the domain's semantics.
+Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed. The kind of a motion
+follows from its position in the plan. Before an object changes hands, the last motion is the straight approach or
+lowering. After it the first is the straight lift or retreat. All others are transits and transfers. What may touch
+follows from the rules of contact, and what an action changes that moves nothing
+(:class:`tmkit.manipulation.ApplyEffects`) from the domain's semantics.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was

@@ -1,7 +1,7 @@
 """A translated task as propositional clauses, one block of variables for each step.
 
 The idea: a plan of h steps is an assignment to h + 1 copies of the facts and h copies of the operators. The clauses
-that tie step t to step t + 1 are the same for every t but for the numbers of the variables, so they are made once, as
+that tie step t to step t + 1 are the same for every t but for the numbers of the variables. So they are made once, as
 one array of integers, and moved along by adding a block's width. What they say:
 
 * each variable of the task has exactly one value, and groups that exclude each other do;

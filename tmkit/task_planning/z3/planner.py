@@ -4,8 +4,8 @@
 satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.z3.step_bounds`); what was proved about short
 horizons stays true when more is forbidden. A learned constraint is a clause at every step.
 
-That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, when two of its facts can
-never meet, or when all reachable states have been looked at, some of which is done after each horizon
+That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, or when two of its facts can
+never meet. It is also said when all reachable states have been looked at, some of which is done after each horizon
 (:mod:`tmkit.task_planning.z3.step_bounds`).
 
 Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an amount of work, not

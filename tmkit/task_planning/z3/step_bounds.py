@@ -9,7 +9,7 @@ changes, a variable that no axiom sets having its initial value. O(states * appl
 How many actions a plan needs at least, without a search. It is the heuristic LM-cut, at the initial state [Helmert and
 Domshlak, Landmarks, Critical Paths and Abstractions: What's the Difference Anyway?, ICAPS 2009]. Landmarks (sets of
 actions of which every plan has one) that share no action add up. They are cuts in the relaxed task, in which actions
-delete nothing. One thing that deletions do is kept: a fact that holds at first and is wanted in the end has to be
+delete nothing. One thing that deletions do is kept. A fact that holds at first and is wanted in the end has to be
 brought about again, when all actions of some landmark delete it, as of a hand that comes home.
 
 Invariants: the bound is never too high. Derived variables are taken to have any value and conditional effects to happen

@@ -6,7 +6,7 @@ the answers that waited for it: many edits share one synchronisation, and querie
 synchronisation fails, no answer leaves any more, and :attr:`RecordingTransport.failure` is the reason.
 
 A restart, a record that makes those before it needless, begins a new file, which is written beside the log and
-synchronised, and then takes its name: a kill leaves the one or the other, whole. Where the disk has no room for both,
+synchronised, and then takes its name. A kill leaves the one or the other, whole. Where the disk has no room for both,
 it is appended like any other.
 
 A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, size of the file that was synchronised when it was

@@ -1,7 +1,7 @@
 """The bodies of a simulation by frames: where they are, what touches, and what is fixed to what.
 
 Contacts are told by frames, and sorted. The engine keeps points of contact for as long as two shapes stay where they
-are relative to each other, so what is turned while it is held needs its contacts found anew: setting the filter of a
+are relative to each other, so what is turned while it is held needs its contacts found anew. Setting the filter of a
 pair, even to what it was, forgets them.
 
 A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a link. An object is
@@ -192,7 +192,7 @@ class BodyWorld:
     def _set_friction(self, fingers: Collection[str]) -> None:
         """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance.
 
-        Fingers bear a moment about the normal of a contact, too: what is soft touches by a patch, and of the patch the
+        Fingers bear a moment about the normal of a contact, too. What is soft touches by a patch, and of the patch the
         engine keeps a point or two, about which what is held would swing. Their friction is anchored: it takes back
         what the iterations of the solver leave, by which an object of many pieces creeps some millimetres a second.
         """

@@ -1,6 +1,6 @@
 """A private connection to the physics engine, and the settings that make it repeatable.
 
-Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world, and the solver
+Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world. The solver
 stops at a residual so small that what stands stays: with the engine's own, resting objects creep and turn.
 """
 

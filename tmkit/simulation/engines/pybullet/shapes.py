@@ -1,11 +1,11 @@
 """Scene shapes as pybullet shapes: docs/concepts/shapes.md, *Shapes in simulation*.
 
 The margin of a millimetre by which pybullet surrounds a hull is taken away: a block with a mesh lies as deep as one
-that is a box. In a URDF file, the way of mechanisms, it cannot be: there meshes and cylinders are that much smaller,
+that is a box. In a URDF file, the way of mechanisms, it cannot be. There meshes and cylinders are that much smaller,
 but for those thinner than 3 mm, so that a simulated arm touches where the planned one does. Height fields that stand
 still are the triangles of their skin: pybullet's own cannot stand beside other shapes on one body, and cut their cells
 along another diagonal. Point clouds that stand still are a cube around each ball, as triangles, since pybullet takes no
-more than 16 shapes a body. pybullet has no triangles that move, so on what moves these and meshes of level ``exact``
+more than 16 shapes a body. Pybullet has no triangles that move, so on what moves these and meshes of level ``exact``
 become hulls, and a plane is refused.
 
 pybullet reads meshes from files only, so they are written into the simulation's private folder, one file a shape
@@ -260,7 +260,7 @@ def triangles_of(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _prism(radius: float, length: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return a prism around a cylinder: its sides touch the mantle where they face the axes and the diagonals.
 
-    A fingertip is a soft patch, a simulated one is hard: on a true mantle it would touch along a line, of which the
+    A fingertip is a soft patch, a simulated one is hard. On a true mantle it would touch along a line, of which the
     engine keeps a point or two, and what is held would swing. A side of a few millimetres stands for the patch.
     """
     turns = (np.arange(_CYLINDER_SIDES) + 0.5) * (2.0 * math.pi / _CYLINDER_SIDES)

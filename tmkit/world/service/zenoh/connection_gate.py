@@ -7,7 +7,7 @@ clients ── tls/cell.example:7447 ── ConnectionGate ── 127.x.y.z:PORT
 
 zenoh accepts no connection for 0.1 s after each failed TLS handshake, so a few hundred connections that open and close
 would keep all others out for a minute. Like a reverse proxy, the gate waits for the first message of a client
-(ClientHello of TLS, or the first batch of zenoh) before it connects to zenoh, and drops those that close or stay
+(ClientHello of TLS, or the first batch of zenoh) before it connects to zenoh. It drops those that close or stay
 silent. It opens a bounded number of connections a second for one address; of those that wait, the newest goes first, so
 new clients are served while an older flood waits. An address is a host by IPv4, and a network of 64 bits by IPv6.
 
