@@ -28,7 +28,7 @@ class Semantics(DomainSemantics):
         across = [object for object in held if _is_across(scene.pose(self.manipulator.tool, relative_to=object))]
         return State([*(Fact.of("held", object) for object in held), *(Fact.of("across", object) for object in across)])
 
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+    def relevant_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
         """Return all."""
         del q
         return frozenset(self.objects(scene))

@@ -31,7 +31,7 @@ class Semantics(DomainSemantics):
             facts.append(Fact.of("held", object) if parent == self.manipulator.tip else Fact.of("at", object, parent))
         return State([*facts, *([] if any(fact.predicate == "held" for fact in facts) else [Fact.of("free")])])
 
-    def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
+    def relevant_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
         """Return all objects."""
         del q
         return frozenset(self.objects(scene))
