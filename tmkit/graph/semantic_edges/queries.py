@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
-from tmkit._support.initialization import initialize
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.graph.moments import moment
 from tmkit.graph.rigid import edges_of_twists
 from tmkit.graph.traversal import joints_between, twist_path
 from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, representations
+from tmkit.relations.representation import trusted
 from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantics import Coord
 from tmkit.relations.violations import Violation, refusal
@@ -265,13 +265,9 @@ def held(representation: Any, numbers: Vector) -> Any:
     """Return the core's numbers, not copied, in a representation; a pose is one matrix, a twist one vector."""
     attribute = _AS_IT_IS.get(representation)
     if attribute is not None:
-        held = object.__new__(representation)
-        held.__dict__[attribute] = numbers
-        return held
+        return trusted(representation, **{attribute: numbers})
     if representation is representations.VectorAndMatrix:
-        held = object.__new__(representation)
-        initialize(held, vector=numbers[:3, 3], matrix=numbers[:3, :3])
-        return held
+        return trusted(representation, vector=numbers[:3, 3], matrix=numbers[:3, :3])
     if representation.relation == "Pose":
         return representation.of((numbers[:3, 3], numbers[:3, :3]))
     return representation.of((numbers[:3], numbers[3:]) if representation.relation == "Twist" else (numbers,))
