@@ -41,7 +41,9 @@ from tmkit.task_planning.protocol import PreparedTask
 _logger = logging.getLogger(__name__)
 
 _SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
-_ATTEMPTS_PER_ACTION = 12
+_ATTEMPTS_PER_IMPROVED_ACTION = 12
+"""Attempts for each action of a skeleton that may be better: fewer than for a first plan, which is needed."""
+
 _LEAST_GAIN = 1e-9  # of cost or length; less is rounding
 _WIDTH = 3  # motions of an action of which the cheapest is tried first
 
@@ -243,7 +245,7 @@ class Improvement:
         outcome = refine_skeleton(
             skeleton,
             context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
-            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
+            budget=RefinementBudget(attempts=_ATTEMPTS_PER_IMPROVED_ACTION * len(skeleton), width=_WIDTH),
             is_over=log.is_over,
             bound=CostBound(worth, limit, is_of_each_arm),
             finish=context.finish(log.clock),

@@ -23,13 +23,21 @@ from tmkit.graph import Shape
 from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangle_areas, triangle_normals
 
 FRICTION = 0.5
-"""Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
+"""Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals.
+
+It is below the default of a finger on an object, 0.7, so a sampled grasp has a reserve.
+"""
 
 _APPROACHES = 8  # directions around the line between two contacts
 _SAMPLES = 640  # points on the surface
 _ELSEWHERE, _APART = 12, 0.02  # pairs so many metres from all that are better
 _FLAT_PARTS = 24  # middles of flat parts among them
-_PAIRS, _PAIRS_OF_AXIS = 480, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
+_SAMPLED_PAIRS = 480
+"""Most contact pairs of a mesh that are sampled, of which a hand uses few."""
+
+_SAMPLED_PAIRS_OF_AXIS = 160
+"""Most of these that are nearly parallel."""
+
 _NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
 _RAYS_AT_ONCE = 1_000_000  # rays times triangles
 _PATCH_POINTS = 6  # places kept on one patch
@@ -104,7 +112,7 @@ def antipodal_pairs(
         badness = round(1.0 - pair.alignment + offset, 6)
         return (is_deep, badness, round(pair.width, 9), *np.round(pair.middle, 9).tolist())
 
-    return distinct_pairs(sorted(found, key=badness), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
+    return distinct_pairs(sorted(found, key=badness), limit=_SAMPLED_PAIRS, of_axis=_SAMPLED_PAIRS_OF_AXIS)
 
 
 def approaches(axis: Vectors) -> Vectors:

@@ -40,7 +40,12 @@ _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
 _HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
 _SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
 _MOVED, _ARM = 1e-4, 0.05  # metres by which closing fingers may move an object, this far from them
-_PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
+_USABLE_PAIRS = 40
+"""Most contact pairs of a mesh that become grasps: each costs a check of the hand."""
+
+_USABLE_PAIRS_OF_AXIS = 10
+"""Most of these that are nearly parallel."""
+
 _ENOUGH, _ROUNDS = 24, 3  # grasps that hold an object upright, and how often it is sampled where there are fewer
 _NARROW_PAIRS = 24  # of those where the hand has room only when it is a little open
 
@@ -283,11 +288,11 @@ def _pinches(
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
     pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth)
     made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
-    named, usable = _usable(hand, solids, pairs, made, limit=_PAIRS)
+    named, usable = _usable(hand, solids, pairs, made, limit=_USABLE_PAIRS)
     if hand.is_whole and len(solids) > 1:  # a hand around what is convex needs no hole
         left = [pair for pair in pairs if id(pair) not in usable]  # first those that are level when the mesh stands
         left.sort(key=lambda pair: round(float(np.min(np.abs(pair.axis))), 1))
-        left = distinct_pairs(left, limit=_NARROW_PAIRS, of_axis=_PAIRS_OF_AXIS)
+        left = distinct_pairs(left, limit=_NARROW_PAIRS, of_axis=_USABLE_PAIRS_OF_AXIS)
         ids, check = {id(pair) for pair in left}, HandCheck(hand.scene, solids, manipulator=arm)
         narrow = [(pair, grasp) for pair, wide in made if id(pair) in ids for grasp in check.narrow(wide)]
         named += _usable(hand, solids, left, narrow, limit=_NARROW_PAIRS)[0]
@@ -305,7 +310,7 @@ def _usable(
     """Return the feasible grasps of distinct contact pairs, and the ids of all pairs that have some."""
     feasible = set(hand.feasible(solids, [grasp for _, grasp in made]))
     usable = {id(pair) for pair, grasp in made if grasp in feasible}
-    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=limit, of_axis=_PAIRS_OF_AXIS)
+    chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=limit, of_axis=_USABLE_PAIRS_OF_AXIS)
     numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}
     named = [
         replace(grasp, name=f"between points {numbers[id(pair)]}, {grasp.name}")

@@ -45,7 +45,9 @@ from tmkit.spatial import Pose
 
 _EROSION = 1e-4  # metres on every side in which neighbours may overlap without effect
 _TOUCHING = 1e-5  # metres that bodies may overlap and count as touching
-_UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
+_PROOF_LEAN = 1e-3
+"""Angle by which a shape may lean in a proof, which allows for rounding alone [rad]."""
+
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
 _OPENINGS = 9  # of the hand, between which a finger of 20 cm that turns by 1 rad rises by less than the next
 _BETWEEN = 1e-3  # metres
@@ -304,7 +306,7 @@ def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
     """Return length and width (2,) of a prism's level section; None for what is no upright box or cylinder."""
     if not attached.collision or attached.shape.kind not in ("box", "cylinder"):
         return None
-    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT):
+    if float(attached.pose.rotate([0.0, 0.0, 1.0])[2]) < cos(_PROOF_LEAN):
         return None
     lower, upper = attached.shape.bounds
     return np.asarray(upper - lower)[:2]
@@ -312,7 +314,7 @@ def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
 
 def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROSION) -> float:
     """Return the area in m^2 that an object covers at least, just above its bottom; 0 if unknown."""
-    leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
+    leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_PROOF_LEAN)
     if leans and scene.parent(object) in (region, *scene.ancestors(region)):
         return 0.0
     areas = (

@@ -34,7 +34,8 @@ RELEASE_GAP = 1e-4
 STANDING_TOLERANCE = 0.005
 """Metres that the bottom of an object may be above or below the top of its parent."""
 
-_TILT = 0.1  # radians that an object may lean
+_GREATEST_LEAN = 0.1
+"""Angle by which an object may lean on its parent: a coarse bound, for scenes of any source [rad]."""
 
 
 def pddl_names(frames: Iterable[str], *, kind: str = "frames") -> dict[str, str]:
@@ -225,7 +226,7 @@ def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
         return
     named = f"{kind} '{object}'" if kind else f"'{object}'"
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
-    if tilt > _TILT:
+    if tilt > _GREATEST_LEAN:
         what = f"{named} leans by {math.degrees(tilt):.0f} degrees on '{below}'"
         rule = f"a {kind} stands upright" if kind else "it should stand upright"
         raise SceneError(f"{what}; {rule}, its z axis along that of its parent", frame=object)

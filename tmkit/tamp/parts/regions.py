@@ -32,7 +32,9 @@ from tmkit.tamp.parts.composition import DomainPart
 _SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
 _STANDS = 0.005  # metres that an object may be above or below the top of its region
 _MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
-_LEAN = 0.05  # radians that it may lean
+_REGION_LEAN = 0.05
+"""Angle by which an object may lean in a region, where stable faces are told apart by it [rad]."""
+
 _READY = 1e-6  # radians or metres by which a joint may miss its value in the ready configuration
 _BESIDE = 0.02  # metres between neighbours, from above
 _OVER = 0.01  # metres above its neighbours from which an object is lowered between them
@@ -397,8 +399,8 @@ def _require_standing(scene: SceneGraph, object: str, region: Region) -> None:
     """Refuse an object that leans, floats, or is sunk in."""
     pose, height = region.pose_of(scene, object), -float(shape_bounds(scene, object)[0][2])
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
-    if tilt > _LEAN:
-        lying = resting_height(scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_LEAN)
+    if tilt > _REGION_LEAN:
+        lying = resting_height(scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_REGION_LEAN)
         if lying is None:
             what = f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
             raise SceneError(f"{what}; an object stands upright, or lies on one of its stable faces", frame=object)

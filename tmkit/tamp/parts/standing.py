@@ -25,7 +25,8 @@ from tmkit.tamp.domains.tabletop import (
 )
 from tmkit.tamp.parts.regions import Arguments, Region, Regions, kept_regions
 
-_UPRIGHT = 0.99  # cosine of the angle by which an upright object may lean
+_TOWER_UPRIGHT = 0.99
+"""Least cosine of the angle by which the lowest object of a tower leans: what stands on it leans as well."""
 
 
 class Slots(Regions):
@@ -188,7 +189,7 @@ def _floor(scene: SceneGraph, region: Region) -> float:
 def _is_upright(scene: SceneGraph, object: str) -> bool:
     """Return whether the lowest object of a tower is upright, and will be: what stands on it must be, by its facts."""
     root_from_object = scene.pose(object, relative_to=scene.root(object), q=scene.zero_configuration())
-    return bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _UPRIGHT) and stays_upright(scene, object)
+    return bool(root_from_object.rotate([0.0, 0.0, 1.0])[2] > _TOWER_UPRIGHT) and stays_upright(scene, object)
 
 
 def _is_stacked(scene: SceneGraph, object: str) -> bool:

@@ -16,7 +16,8 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.regions import Arguments, Regions, class_facts
 
-_UP = 0.9  # least z, in the region's axes, of the z axis of an object that is upright
+_RIGHT_WAY_UP = 0.9
+"""Least cosine of the angle of an upright object to the z axis of its region: it only tells its sides apart."""
 
 
 class Home(Regions):
@@ -69,7 +70,7 @@ class Orientation(Regions):
         """Yield ``upright`` or ``upside-down``, by the z axis of an object in the axes of what it is on, if it is."""
         if (parent := str(scene.parent(object))) not in self.hands:
             up = _up(scene, object, self.region_of(scene, object) or parent)
-            yield from ["upright"] * (up >= _UP) + ["upside-down"] * (up <= -_UP)
+            yield from ["upright"] * (up >= _RIGHT_WAY_UP) + ["upside-down"] * (up <= -_RIGHT_WAY_UP)
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield also which way up each stated object is to be."""
@@ -79,7 +80,7 @@ class Orientation(Regions):
     def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
         """Yield places at which an object is upright."""
         found = super().places(context, arm, object, region)
-        yield from (p for p in found if _points_up(context.scene, p.support, p.pose, region) >= _UP)
+        yield from (p for p in found if _points_up(context.scene, p.support, p.pose, region) >= _RIGHT_WAY_UP)
 
     def do_place_upside_down(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
@@ -95,7 +96,9 @@ class Orientation(Regions):
             manipulator=arm,
             settings=PlacementSettings(is_packed=is_region, any_face=True),
         )
-        down = (p for p in found if _points_up(context.scene, p.support, p.support_from_object, region) <= -_UP)
+        down = (
+            p for p in found if _points_up(context.scene, p.support, p.support_from_object, region) <= -_RIGHT_WAY_UP
+        )
         yield from self.resting(context, arm, object, region, down)
 
 
