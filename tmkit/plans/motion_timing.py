@@ -363,7 +363,7 @@ def planned_motion(plan: Plan, run: list[Piece]) -> PlannedMotion:
     """Return the motion of a run of a plan, which keeps it."""
     segments = tuple((piece.step, piece.index) for piece in run)
     if segments not in plan._motions:
-        plan.keep_timing({segments: _planned(segments, run)})
+        plan._keep_timing({segments: _planned(segments, run)})
     return plan._motions[segments]
 
 

@@ -282,7 +282,7 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         *_read_schedule(top, len(steps)),
     )
     if "timing" in top.table():
-        plan.keep_timing(*read_timing(top.get("timing"), plan))
+        plan._keep_timing(*read_timing(top.get("timing"), plan))
     return plan
 
 

@@ -253,5 +253,5 @@ def require_certain(plan: Plan) -> None:
 def with_starts(plan: Plan, starts: Sequence[float], joined: Sequence[int]) -> Plan:
     """Return a plan with a schedule; see :attr:`Plan.starts` and :attr:`Plan.joined`."""
     made = replace(plan, starts=tuple(starts), joined=tuple(joined) if any(joined) else ())
-    made.keep_timing(plan._motions)
+    made._keep_timing(plan._motions)
     return made

@@ -256,7 +256,7 @@ class Plan(ContentEquality):
     )
     _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)  # of its file's timing
 
-    def keep_timing(
+    def _keep_timing(
         self, motions: Mapping[tuple[tuple[int, int], ...], PlannedMotion], misfits: Sequence[str] = ()
     ) -> None:
         """Keep planned motions, so that they are not planned again; the contents of the plan stay the same.
