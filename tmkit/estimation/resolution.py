@@ -1,9 +1,9 @@
 """One pose out of several estimates: the paths of observations, which of them agree, and what a policy makes of them.
 
 Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed frame: under
-its observer, with the observation's pose and noise source. Of a chain of observations, under the ghost of the observer.
-Then the scene's own queries answer everything, with all correlations. The pose of a ghost relative to the base is that
-of the path. The pose of one ghost relative to another is the difference of two estimates. Fusing them is
+its observer, with the observation's pose and noise source. In a chain of observations, it hangs under the ghost of the
+observer. Then the scene's own queries answer everything, with all correlations. The pose of a ghost relative to the
+base is that of the path. The pose of one ghost relative to another is the difference of two estimates. Fusing them is
 conditioning on the fact that ghost and frame are at one place.
 
 Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse.

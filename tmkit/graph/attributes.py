@@ -66,7 +66,7 @@ def plain_attribute(key: str, value: object) -> Any:
 
     Raises:
         SceneError: if a value has another type, is nested more than :data:`MAX_DEPTH` deep, is not finite, is an
-            integer of more than 640 digits, or is text with an unpaired surrogate. The same for keys of dicts.
+            integer of more than 640 digits, or is text with an unpaired surrogate. The same holds for keys of dicts.
     """
     return _plain(key, value, 0)
 

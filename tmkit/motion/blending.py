@@ -322,7 +322,8 @@ def _fastest(
     """Return the largest squared speeds (m,) along the path, at rest at both ends.
 
     With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a (m - 1, n) at both
-    ends of each interval, along which u is constant and x linear. Likewise torques, of which a scale (m - 1,) is left.
+    ends of each interval, along which u is constant and x linear. Torques are bounded likewise, of which a scale (m -
+    1,) is left.
     """
     step = 2.0 * np.diff(s)[:, None]
     inertial, squared, *left = torque_rows

@@ -173,8 +173,8 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         or leaves a constraint.
 
     Raises:
-        ConfigurationError: the planner raises an error that is none of tmkit's, or returns no result. Or its path does
-            not lead from the start to a goal, or moves other joints: a mistake of the planner.
+        ConfigurationError: the planner raises an error that is none of tmkit's, or returns no result. Also if its path
+            does not lead from the start to a goal, or moves other joints: a mistake of the planner.
     """
     name = type(planner).__name__
     for halvings in range(_HALVINGS + 1):

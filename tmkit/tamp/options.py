@@ -72,8 +72,8 @@ class PlanningOptions(CheckedOptions):
         cost: what is to be small: ``"actions"`` (default), the cost of the actions by the problem's metric and then the
             length of the paths. ``"path_length"``, that length alone, in radians. ``"duration"``, the seconds that the
             arms move when each step is executed. ``"makespan"``, the seconds until the last step ends, of the schedule
-            with ``arms_at_once``. Or a function that returns the cost of a :class:`~tmkit.plans.PlanStep`, a finite
-            number of at least 0, the same for equal steps. Only ``improve`` uses it.
+            with ``arms_at_once``. A function returns the cost of a :class:`~tmkit.plans.PlanStep`, a finite number of
+            at least 0, the same for equal steps. Only ``improve`` uses it.
         suggest: whether to search for changes that would help when there is no plan; True by default. It tries at most
             ten changes within ``explanation_share`` of the time limit.
         record_tree: whether the result has the search trees (:class:`tmkit.tamp.SearchTree`); False by default.

@@ -86,8 +86,8 @@ def add_fact(
     Raises:
         UnknownNameError: a frame or body that is not there.
         SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no such relation.
-        SceneError: it contradicts what the scene says. Or neither tree can be hung under the other, as joints are above
-            both frames. Or the rules of edges forbid it. Or an orientation alone is to be fused.
+        SceneError: if it contradicts the scene, or the rules of edges forbid it. Also if an orientation alone is to be
+            fused, or neither tree can hang under the other, as joints are above both frames.
     """
     if frame is not None or relative_to is not None or isinstance(fact, (Pose, GaussianPose)):
         fact = _named(scene, fact, frame, relative_to)

@@ -54,7 +54,7 @@ def integrate(
 
     Raises:
         SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known.
-            Or it is none that the joint in its way can have. Or the motion of an edge is not stated.
+            Also if the joint in its way cannot have it, or the motion of an edge is not stated.
         ConfigurationError: a joint is in the way and q is omitted; only one of q and qd is passed; or a wrong length.
     """
     dt = seconds(dt)
@@ -178,7 +178,7 @@ def finite_difference(
     Raises:
         UnknownNameError: a frame is not in both versions.
         SceneError: a frame is a child of something else than before, is a root, sits on the body that it is a child of,
-            or has a joint. Or the rules of twist edges forbid it, as where it has one relative to another body.
+            or has a joint. Also if the rules of twist edges forbid it, as where it has one relative to another body.
         SemanticError: no time went by.
     """
     dt = elapsed(dt)

@@ -205,8 +205,8 @@ def relate(
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body named. No poses lead from one to the other, or nothing says how the
-            one moves relative to the other. Or the representation cannot say what is asked.
+        SemanticError: if a frame is not on the body named, or the representation does not allow the result. Also if no
+            poses lead from one to the other, or the motion of one relative to the other is not stated.
         ConfigurationError: a joint is on the way and q is missing.
         StampError: the stamp lies outside of what is known.
     """

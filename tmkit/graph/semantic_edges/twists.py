@@ -102,8 +102,8 @@ def twist(
     O(t depth) with t twist edges. The linear velocity is in m/s, the angular one in rad/s.
 
     Args:
-        scene: the scene. Or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own. Or its
-            arrays, for the writer, whose configuration is q if that is omitted and which take no stamp.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own. The writer
+            may give its arrays, whose configuration is q if that is omitted and which take no stamp.
         frame: a frame of the body that moves.
         relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
         at: the frame at whose origin the linear velocity of the moving body is; ``frame`` if omitted.

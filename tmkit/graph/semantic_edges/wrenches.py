@@ -112,8 +112,8 @@ def wrench(
     Args:
         scene: the scene, or a scene at a configuration.
         frame: the frame of the sensor.
-        reading: (6,) force in N, then moment in N m, about the origin of the frame, in its axes, or (N, 6) readings. Or
-            a wrench that says about which point and in which axes it is.
+        reading: (6,) force in N, then moment in N m, about the origin of the frame, in its axes, or (N, 6) readings. A
+            wrench has its own point and axes.
         at: the frame about whose origin the moment is wanted, which moves as one with the sensor; ``frame`` if omitted.
         axes: the frame of expression; ``frame`` if omitted.
         gravity: (3,) m/s^2 in the axes of the root, to take :func:`payload_wrench` off; it is not taken off if omitted.

@@ -3,8 +3,8 @@
 An object stays on a facet of its convex hull if its centre of mass is above the inside of that facet. How far inside is
 the face's *margin*: the object falls over when its support is narrower by so much. Round solids have no facets where
 they are round. A cylinder stands on its caps, and a cylinder, a capsule or a ball may also lie, in any of a few turns
-about its axis, and *rolls* then. Where the scene gives masses they say where the centre of mass is. Else the solids are
-taken to be of one density, a mesh that encloses no volume to be as heavy as its hull.
+about its axis, and *rolls* then. The masses of the scene give the centre of mass. Where it gives none, the solids are
+of one density, and a mesh that encloses no volume is as heavy as its hull.
 
 Invariants: each face's outline holds the point below the centre of mass, by the margin asked for at least (unless it
 rolls). Faces are in a fixed order, the most stable first, and equal solids have equal faces. A round mesh has 64 at

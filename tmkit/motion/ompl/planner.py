@@ -4,8 +4,8 @@ The collision checks are the core's: each question passes through Python twice, 
 core's own search does.
 
 OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is made.
-:meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path. But only while no other
-thread of the process uses OMPL, and whatever else in the process draws seeds from OMPL afterwards goes on from there.
+:meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path. This holds only while no
+other thread of the process uses OMPL. Whatever else in the process draws seeds from OMPL afterwards goes on from there.
 Planners of OMPL that run threads of their own are not offered, as their answers depend on the clock.
 
 Iterations are counted in OMPL's termination condition. OMPL's optimising planners (names with ``star``) use all of them

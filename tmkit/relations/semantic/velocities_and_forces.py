@@ -75,8 +75,8 @@ class _Velocity(_Vectors):
         """Return the velocity relative to another body.
 
         ``by`` is the velocity of the old reference body relative to the new one, at the same point and of the same
-        kind. Or, where the two are rigidly joined, a position, orientation or pose of one relative to the other, or the
-        name of the new body. That they are joined is not checked.
+        kind. Where the two are rigidly joined, it may be a position, orientation or pose of one relative to the other,
+        or the name of the new body. That they are joined is not checked.
 
         Raises:
             SemanticError: the two do not chain.

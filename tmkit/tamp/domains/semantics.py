@@ -251,7 +251,8 @@ def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
     """Return the facts that describe where objects, given by PDDL names, are, sorted.
 
     They are the facts whose first argument is the object: those of two or more arguments, or, where there are none,
-    those of one. Again for every other object that such a fact names, since what stands on a moved block has moved.
+    those of one. Those of every other object that such a fact names belong to them, since what stands on a moved block
+    has moved.
     """
     by_object: dict[str, list[Fact]] = {}
     for fact in state:

@@ -47,11 +47,11 @@ class DomainPart(DomainSemantics):
     """A part of a domain.
 
     A predicate ``P`` of its fragment is derived by a method ``facts_P(scene)`` that yields its arguments as tuples of
-    frames or names of arms. ``facts_P(scene, q)`` where it depends on the configuration, and so is never kept. Or it is
-    named in ``place_predicates``, of which :meth:`place_facts` yields the facts, or in ``stored_predicates``. An action
-    ``A`` is carried out by a method ``do_A(context, *arguments)`` that yields candidates, given frames and, for
-    ``?arm``, a :class:`tmkit.Manipulator`; ``-`` becomes ``_`` in both. :meth:`kinds` yields frames that are objects in
-    PDDL.
+    frames or names of arms. The method is ``facts_P(scene, q)`` where it depends on the configuration, and so is never
+    kept. Otherwise the predicate is named in ``place_predicates``, of which :meth:`place_facts` yields the facts, or in
+    ``stored_predicates``. An action ``A`` is carried out by a method ``do_A(context, *arguments)`` that yields
+    candidates, given frames and, for ``?arm``, a :class:`tmkit.Manipulator`; ``-`` becomes ``_`` in both. :meth:`kinds`
+    yields frames that are objects in PDDL.
 
     Attributes:
         pddl: the fragment.
