@@ -173,7 +173,7 @@ class JointEdge:
     bottom: Any = field(init=False)
     above: Any = field(init=False, default=None)
 
-    def hang_below(self, link: Any) -> None:
+    def hang_below(self, link: object) -> None:
         """Make a link the one above in the tree."""
         self.above = link
 
