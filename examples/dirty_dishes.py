@@ -13,7 +13,7 @@ def main() -> None:
     """Plan, and print what each step changes."""
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), add=["(dirty a)", "(dirty b)"])
     goal: list[str | ObjectIn] = ["(and (on a b) (on b c))", ObjectIn("c", "table")]
-    result = tk.plan(scene, domain=DOMAIN, semantics="blocks", goal=goal)
+    result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal=goal))
     assert result.plan is not None, result.explanation
     for step in result.plan.steps:
         print(step.action, step.choice)

@@ -60,7 +60,13 @@ def main() -> None:
     samplers = (
         tk.Samplers().with_grasps(by_the_neck, of_class="bottle").with_placements(in_the_middle, of_class="bottle")
     )
-    result = tk.plan(bottle_scene(), domain="kitchen", goal="(on bottle tray)", robot="panda", samplers=samplers)
+    result = tk.plan(
+        bottle_scene(),
+        domain="kitchen",
+        goal="(on bottle tray)",
+        robot="panda",
+        options=tk.PlanningOptions(samplers=samplers),
+    )
     print(result.explanation)
     assert result.plan is not None
     for step in result.plan.steps:

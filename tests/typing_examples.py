@@ -99,16 +99,19 @@ def control() -> None:
 def planning() -> None:
     """A result may have no plan, and the type says so."""
     scene = tk.load_scene("panda_table", "blocks3")
-    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0, time_limit=30.0)
+    result = tk.plan(
+        scene, domain="blocks", goal="(on a b)", robot="panda", seed=0, options=tk.PlanningOptions(time_limit=30.0)
+    )
     assert_type(result.status, tk.PlanStatus)
     assert_type(result.plan, tk.Plan | None)
     problem = tk.PlanningProblem(scene, goal=[tk.plans.ObjectAt("a", tk.Pose(), relative_to="table"), "(on a b)"])
-    assert_type(tk.plan(problem, tk.PlanningOptions(seed=1, improve=None)), tk.PlanResult)
-    assert_type(tk.plan(scene, q=[0.0], goal=scene, workers=2), tk.PlanResult)
-    tk.plan(scene)  # type: ignore[call-overload]  # a goal is needed
-    tk.plan(scene, goal="(on a b)", seed="1")  # type: ignore[call-overload]  # a number is needed
-    tk.plan(scene, goal="(on a b)", sed=1)  # type: ignore[call-overload]  # no such option
-    tk.plan(problem, seed=1)  # type: ignore[call-overload]  # options go with a problem
+    assert_type(tk.solve(problem, tk.PlanningOptions(seed=1, improve=None)), tk.PlanResult)
+    assert_type(tk.plan(scene, q=[0.0], goal=scene, options=tk.PlanningOptions(workers=2)), tk.PlanResult)
+    tk.plan(scene)  # type: ignore[call-arg]  # a goal is needed
+    tk.plan(scene, goal="(on a b)", seed="1")  # type: ignore[arg-type]  # a number is needed
+    tk.plan(scene, goal="(on a b)", sed=1)  # type: ignore[call-arg]  # no such argument
+    tk.plan(problem, goal="(on a b)")  # type: ignore[arg-type]  # a scene is needed
+    tk.solve(scene)  # type: ignore[arg-type]  # a problem is needed
     if result.plan is not None:
         assert_type(tk.validate_plan(result.plan).is_valid, bool)
         report = tk.simulate(result.plan)
@@ -147,7 +150,9 @@ class Idle:
 def task_planning() -> None:
     """Planners of tasks differ in what they prepare; any of them may be given."""
     planners: tuple[TaskPlanner[Any], ...] = (Idle(), FastDownward(), FastDownward.optimal(), Z3Planner())
-    tk.plan(tk.load_scene("panda_table", "blocks3"), goal="(on a b)", task_planner=planners[0])
+    tk.plan(
+        tk.load_scene("panda_table", "blocks3"), goal="(on a b)", options=tk.PlanningOptions(task_planner=planners[0])
+    )
     domain = make_domain("d", predicates=[make_predicate("p")], actions=[])
     problem = Problem("p", domain, objects={}, init=State(), goal=And())
     assert_type(FastDownward().prepare(problem), TranslatedTask)

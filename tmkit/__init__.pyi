@@ -43,6 +43,7 @@ from tmkit.tamp import (
     PlanStatus as PlanStatus,
     load_planning_problem as load_planning_problem,
     plan as plan,
+    solve as solve,
     validate_plan as validate_plan,
 )
 from tmkit.visualization import save_html as save_html, show as show

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from notebooks import TUTORIALS, blocks_of
@@ -40,9 +41,9 @@ def problem(domain: str, name: str) -> Path:
     return tk.data_path(f"domains/{domain}/problems/{name}.pddl")
 
 
-def planned(*scenes: str, **options: object) -> tk.Plan:
+def planned(*scenes: str, **problem: Any) -> tk.Plan:
     """Return the plan for a goal in scenes."""
-    result = tk.plan(tk.load_scene(*scenes), **{"time_limit": 600.0, **options})
+    result = tk.plan(tk.load_scene(*scenes), **problem, options=tk.PlanningOptions(time_limit=600.0))
     assert result.plan is not None, result.explanation
     return result.plan
 
@@ -176,13 +177,15 @@ def failures() -> None:
     scene = tk.load_scene("panda_table", "blocks3")
     x, y, z = scene.pose("a").translation
     covered = scene.add_frame("lid", "world", pose=tk.Pose([x, y, z + 0.09]), shapes=[lid])
-    result = tk.plan(covered, goal="(on a b)", robot="panda", max_iterations=1)
+    result = tk.plan(covered, goal="(on a b)", robot="panda", options=tk.PlanningOptions(max_iterations=1))
     draw_failure(result, IMAGES / "failure_lid.png", width=720, height=480, renderer="filament")
     shelf = tk.AttachedShape(tk.Box([0.3, 0.3, 0.05]), color=(0.6, 0.6, 0.6, 1.0))
     block = tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]), color=(0.2, 0.3, 0.8, 1.0))
     away = scene.add_frame("shelf", "world", pose=tk.Pose([1.4, -0.3, -0.025]), classes=["surface"], shapes=[shelf])
     away = away.add_frame("far", "shelf", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=[block])
-    result = tk.plan(away, goal="(on far b)", robot="panda", suggest=False, max_iterations=1)
+    result = tk.plan(
+        away, goal="(on far b)", robot="panda", options=tk.PlanningOptions(suggest=False, max_iterations=1)
+    )
     draw_failure(result, IMAGES / "failure_reach.png", width=720, height=480, renderer="filament")
 
 

@@ -31,7 +31,7 @@ def test_a_problem_is_solved_with_the_fewest_actions(name: str) -> None:
     assert made.scene == again.scene
     assert (made.goal, made.domain) == (again.goal, again.domain)
     problem, options = GeneratorSource(name, SMALL.get(name, {}), tk.PlanningOptions(max_iterations=12)).problem(2)
-    result = tk.plan(problem, options)
+    result = tk.solve(problem, options)
     assert result.plan is not None
     assert tk.validate_plan(result.plan).is_valid
     assert made.optimum is None or len(result.plan.steps) >= made.optimum

@@ -84,10 +84,7 @@ def planned(scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, impr
             goal=path,
             robot=arms,
             seed=seed,
-            time_limit=1000.0,
-            arms_at_once=len(arms) > 1,
-            cost="makespan",
-            improve=improve,
+            options=tk.PlanningOptions(time_limit=1000.0, arms_at_once=len(arms) > 1, cost="makespan", improve=improve),
         )
     assert result.plan is not None, result.explanation
     return result.plan, time.process_time() - began

@@ -184,7 +184,7 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
             joint=tk.graph.Free(),
         )
     task = tk.PlanningProblem(scene, q, domain=problem.domain, goal=problem.goal, robots=problem.robot)
-    first = tk.plan(task, tk.PlanningOptions(seed=seed)).plan
+    first = tk.solve(task, tk.PlanningOptions(seed=seed)).plan
     assert first is not None
     moved = {joint for step in first.steps for part in step.segments for joint in part.joint_names} - {*robot.joints}
     began = time.process_time()

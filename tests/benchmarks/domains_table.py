@@ -104,7 +104,14 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     scene = tk.load_scene(*entry.scenes)
     problem = tk.data_path(f"domains/{entry.domain}/problems/{entry.problem}.pddl")
     began = time.perf_counter()
-    result = tk.plan(scene, domain=entry.domain, goal=problem, robot=entry.robots, seed=seed, time_limit=time_limit)
+    result = tk.plan(
+        scene,
+        domain=entry.domain,
+        goal=problem,
+        robot=entry.robots,
+        seed=seed,
+        options=tk.PlanningOptions(time_limit=time_limit),
+    )
     seconds, task_plans = time.perf_counter() - began, result.statistics.skeletons
     if result.plan is None:
         return Outcome(entry, seed, seconds, 0, task_plans, False, result.explanation)

@@ -71,7 +71,7 @@ def run(instance: FamilyInstance, *, limit: float, is_simulated: bool) -> Run:
     """
     problem = instance.problem()
     before = processor_seconds()
-    result = tk.plan(problem, tk.PlanningOptions(seed=0, time_limit=limit, suggest=False))
+    result = tk.solve(problem, tk.PlanningOptions(seed=0, time_limit=limit, suggest=False))
     seconds = processor_seconds() - before
     plan = result.plan
     if plan is None:

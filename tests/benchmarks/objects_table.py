@@ -107,7 +107,14 @@ def rows(name: str, seeds: range) -> Iterator[str]:
             goal = ["(handempty)", ObjectAt("pan", pose, relative_to="table", metres=0.03, radians=0.5)]
         begin = time.process_time()
         found = [
-            tk.plan(world, domain="kitchen", goal=goal, robot="panda", seed=seed, samplers=samplers, time_limit=120)
+            tk.plan(
+                world,
+                domain="kitchen",
+                goal=goal,
+                robot="panda",
+                seed=seed,
+                options=tk.PlanningOptions(samplers=samplers, time_limit=120),
+            )
             for seed in seeds
         ]
         seconds = (time.process_time() - begin) / len(seeds)

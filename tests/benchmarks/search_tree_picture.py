@@ -22,7 +22,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     problem = regrasp(seed=0)
-    result = tk.plan(problem.scene, goal=problem.goal, domain=problem.domain, max_iterations=4, record_tree=True)
+    result = tk.plan(
+        problem.scene,
+        goal=problem.goal,
+        domain=problem.domain,
+        options=tk.PlanningOptions(max_iterations=4, record_tree=True),
+    )
     path = draw_search_tree(result.search_trees, parser.parse_args().out / "search_tree.png")
     print(result, path, path.stat().st_size)
 

@@ -124,7 +124,14 @@ def digest_of(result: PlanResult) -> str:
 
 def answer(task: Task, scene: SceneGraph, seed: int) -> PlanResult:
     """Plan one problem with one seed."""
-    return tk.plan(scene, domain="kitchen", goal=task.goal, robot=ROBOT, seed=seed, time_limit=TIME_LIMIT)
+    return tk.plan(
+        scene,
+        domain="kitchen",
+        goal=task.goal,
+        robot=ROBOT,
+        seed=seed,
+        options=tk.PlanningOptions(time_limit=TIME_LIMIT),
+    )
 
 
 def problem_of(scene: SceneGraph, goal: str) -> Problem:
@@ -191,7 +198,9 @@ def area_proof() -> tuple[float, str]:
     goal = "(and (on b0 shelf) (on b1 shelf) (on b2 shelf))"
     times = []
     for _ in range(5):
-        result, seconds = timed(lambda: tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT, suggest=False))
+        result, seconds = timed(
+            lambda: tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT, options=tk.PlanningOptions(suggest=False))
+        )
         assert result.status is PlanStatus.PROVED_UNSOLVABLE, result.explanation
         times.append(seconds)
     return statistics.median(times), result.explanation

@@ -81,8 +81,7 @@ def run(name: str, seed: int, *, simulated: bool) -> Run:
         goal=problem.goal,
         robot=problem.robot,
         seed=seed,
-        time_limit=TIME_LIMIT,
-        suggest=False,
+        options=tk.PlanningOptions(time_limit=TIME_LIMIT, suggest=False),
     )
     after = os.times()
     seconds = sum(after[:4]) - sum(before[:4])

@@ -130,7 +130,11 @@ def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
     scene = tk.load_scene("panda_table", "blocks2")
     shown = scene.reparent("b", "a", pose=tk.Pose([0.0, 0.0, 0.05]))
     alone = tk.plan(scene, goal=shown)
-    both = tk.plan(scene, goal=[shown, "(and (holding b) (not (handempty)))"], suggest=False, time_limit=10.0)
+    both = tk.plan(
+        scene,
+        goal=[shown, "(and (holding b) (not (handempty)))"],
+        options=tk.PlanningOptions(suggest=False, time_limit=10.0),
+    )
     assert alone.plan is not None
     assert both.plan is None
     code, out, _ = run("plan", "panda_table", "blocks2", "--goal-scene", "blocks2", "--goal", "(on a b)")

@@ -12,7 +12,7 @@ import tmkit as tk
 from tmkit.batch.generators import GeneratorSource
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import State
-from tmkit.tamp.solve import planning_context
+from tmkit.tamp.seed_run import planning_context
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402  # after the skip
@@ -55,7 +55,9 @@ def test_a_task_plan_reaches_the_goal_and_the_domain_agrees_at_each_step() -> No
     observation, info = env.reset(seed=0, options={"problem": 3})
     context = planning_context(*GeneratorSource("towers", {"blocks": 4}).problem(3))
     problem, state = context.problem, context.problem.init
-    result = tk.plan(context.scene, goal="(and (on b0 b1) (on b1 b2) (on b2 b3))", max_iterations=4)
+    result = tk.plan(
+        context.scene, goal="(and (on b0 b1) (on b1 b2) (on b2 b3))", options=tk.PlanningOptions(max_iterations=4)
+    )
     assert result.plan is not None
     rewards = []
     for action in result.plan.actions:

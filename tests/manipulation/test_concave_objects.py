@@ -81,7 +81,7 @@ def test_a_hull_by_choice_stays_and_is_the_cause() -> None:
     """The level 'hull' keeps the former behaviour, and the explanation names the mesh and the remedy."""
     scene = _scene(tk.AttachedShape(CONCAVE_MESHES["cup"](), level="hull"))
     assert with_convex_pieces(scene) is scene
-    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", max_iterations=1)
+    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", options=tk.PlanningOptions(max_iterations=1))
     assert result.plan is None
     assert "the mesh of 'thing' is concave and collides as its convex hull: remove its level 'hull'" in str(
         result.explanation
@@ -95,7 +95,7 @@ def test_too_many_pieces_are_told(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     scene = _scene(tk.AttachedShape(tub_mesh(square_outline(0.12), circle_outline(0.05), height=0.09, floor=0.005)))
     assert with_convex_pieces(scene) is scene
     assert "the mesh of 'thing' needs too many convex pieces" in caplog.text
-    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", max_iterations=1)
+    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", options=tk.PlanningOptions(max_iterations=1))
     assert "`tmkit object add` (extra 'formats')" in str(result.explanation)
 
 

@@ -183,14 +183,14 @@ def test_a_limit_that_the_empty_arm_exceeds_at_rest_does_not_count() -> None:
 def test_the_checker_refuses_a_plan_that_the_arm_cannot_bear_and_the_planner_makes_none() -> None:
     """The plan of a strong arm is checked with the limits of a weak one, which is not planned for either."""
     scene, arm = tk.load_scene("panda_table", "blocks2"), load_manipulator("panda")
-    strong = tk.plan(scene, domain="blocks", goal="(on a b)", robot=arm, suggest=False)
+    strong = tk.plan(scene, domain="blocks", goal="(on a b)", robot=arm, options=tk.PlanningOptions(suggest=False))
     assert strong.plan is not None
     assert tk.validate_plan(strong.plan).is_valid
     ready = np.abs(gravity_torques(scene, arm.ready_configuration(scene)[None], arm)[0])
     weak = replace(arm, effort={"panda_joint2": 1.05 * ready[1]})
     report = tk.validate_plan(replace(strong.plan, robots=(weak,)))
     assert any("of joint 'panda_joint2', whose effort limit is" in problem for problem in report.problems)
-    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot=weak, max_iterations=3)
+    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot=weak, options=tk.PlanningOptions(max_iterations=3))
     assert result.plan is None
     assert "of joint 'panda_joint2', whose effort limit is" in result.explanation
 

@@ -134,7 +134,7 @@ def test_plans_are_made_with_the_planner_given() -> None:
     """All searched paths of a plan are the planner's; the same planner gives the same plan."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     planner = Straight()
-    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, motion_planner=planner)
+    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, options=tk.PlanningOptions(motion_planner=planner))
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     transits = [step.segments[0] for step in result.plan.steps]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support.blocks import blocks_scene
 from support.gantry import BLOCK, GANTRY
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, FileFormatError, PlanFileError, SceneError, TaskError, UnknownNameError
@@ -36,7 +37,7 @@ def turned(x: float, y: float, angle: float = 0.0, z: float = HEIGHT) -> Pose:
 
 def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> Plan:
     """Return a plan that passes its check and meets every goal in the end."""
-    result = tk.plan(scene, goal=list(goals), robot=GANTRY, **options)
+    result = solve_with(scene, list(goals), robot=GANTRY, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
     assert report.is_valid, report.problems
@@ -300,7 +301,7 @@ def test_no_plan_names_the_goals() -> None:
         ObjectAt("a", turned(0.1, 0.1), relative_to="table", metres=0.001),
         ObjectAt("b", turned(0.1, 0.12), relative_to="table"),
     ]
-    result = tk.plan(scene, goal=goals, robot=GANTRY, max_iterations=1)
+    result = tk.plan(scene, goal=goals, robot=GANTRY, options=tk.PlanningOptions(max_iterations=1))
     assert result.status is not PlanStatus.SOLVED
     assert "'a' at (0.100, 0.100, 0.075) in 'table'" in result.explanation
 
@@ -308,10 +309,15 @@ def test_no_plan_names_the_goals() -> None:
 def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
     """The words of a domain may be too coarse for poses 7 cm apart: that is no proof. What PDDL alone rules out is."""
     poses = [ObjectAt(name, turned(0.0, y), relative_to="table") for name, y in (("a", -0.03), ("b", 0.04))]
-    result = tk.plan(two(), goal=list(poses), robot=GANTRY, max_iterations=1, suggest=False)
+    result = tk.plan(two(), goal=list(poses), robot=GANTRY, options=tk.PlanningOptions(max_iterations=1, suggest=False))
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "proved" not in result.explanation
-    result = tk.plan(two(), goal=[poses[0], "(on a b)", "(on b a)"], robot=GANTRY, max_iterations=1, suggest=False)
+    result = tk.plan(
+        two(),
+        goal=[poses[0], "(on a b)", "(on b a)"],
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=1, suggest=False),
+    )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
 
 
@@ -321,7 +327,13 @@ def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
     wide = [AttachedShape(Box([0.2, 0.2, 0.2]), pose=Pose([0.001 * k, 0.0, 0.0])) for k in range(count)]
     scene = blocks_scene({"a": (0, 0)}, table=0.6)
     scene = scene.set_shapes("a", wide).set_pose("a", Pose([0.0, 0.0, 0.15]))
-    result = tk.plan(scene, domain="kitchen", goal="(holding a)", robot=GANTRY, max_iterations=1, suggest=False)
+    result = tk.plan(
+        scene,
+        domain="kitchen",
+        goal="(holding a)",
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=1, suggest=False),
+    )
     assert (result.status is PlanStatus.PROVED_UNSOLVABLE) is (count == 1)
     assert not any(constraint.is_proved for constraint in result.diagnosis.constraints)
     assert "It is proved" not in result.explanation

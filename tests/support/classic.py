@@ -32,7 +32,9 @@ def plan_problem(
     """Plan for a problem of ours, with an arm at its table, or at another one."""
     world = tk.load_scene(table or f"{robot}_table", scene)
     file = problem_file(domain, problem)
-    return tk.plan(world, domain=domain, goal=file, robot=robot, seed=seed, time_limit=time_limit)
+    return tk.plan(
+        world, domain=domain, goal=file, robot=robot, seed=seed, options=tk.PlanningOptions(time_limit=time_limit)
+    )
 
 
 def checked(result: PlanResult) -> Plan:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.blocks import SUSSMAN, blocks_scene, with_box
 from support.gantry import GANTRY
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError
@@ -29,7 +30,7 @@ def scene_with_wall() -> SceneGraph:
 
 def solved(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
     """Return a plan that passes its check."""
-    result = tk.plan(scene, goal=goal, robot=GANTRY, **options)
+    result = solve_with(scene, goal, robot=GANTRY, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
     assert report.is_valid, report.problems
@@ -114,7 +115,11 @@ def test_the_time_limit_ends_improving(monkeypatch: pytest.MonkeyPatch) -> None:
         elif now[0] == 3.9:  # a search while improving
             now[0] = 4.1
 
-    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, time_limit=4.0, improve=None, on_progress=tell)
+    result = tk.solve(
+        tk.PlanningProblem(scene, goal="(on a b)", robots=GANTRY),
+        tk.PlanningOptions(time_limit=4.0, improve=None),
+        on_progress=tell,
+    )
     assert result.is_solved
     assert now == [4.1]
 
@@ -147,14 +152,11 @@ def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
     scene = blocks_scene({"c": (0, 0), "a": "c", "b": (1, 1)}, table=0.4)
 
     def cost(improve: int) -> float:
-        result = tk.plan(
-            scene,
-            goal="(and (clear c) (handempty))",
-            robot=GANTRY,
-            domain=priced,
-            semantics="blocks",
-            task_planner=Wasteful(*steps),
-            improve=improve,
+        result = tk.solve(
+            tk.PlanningProblem(
+                scene, goal="(and (clear c) (handempty))", robots=GANTRY, domain=priced, semantics="blocks"
+            ),
+            tk.PlanningOptions(task_planner=Wasteful(*steps), improve=improve),
         )
         assert result.plan is not None
         assert tk.validate_plan(result.plan, domain=priced, semantics="blocks").is_valid
@@ -168,7 +170,7 @@ def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
     """A plan costs what its actions cost, in its file too; the checker works costs out again."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     goal = "(and (ontable a table__1__-1) (on b a))"
-    result = tk.plan(scene, domain=priced, semantics="blocks", goal=goal, robot=GANTRY)
+    result = tk.solve(tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=goal, robots=GANTRY))
     assert result.plan is not None, result.explanation
     assert [step.cost for step in result.plan.steps] == [1.0, 5.0, 1.0, 1.0]
     assert result.plan.cost == 8.0
@@ -188,7 +190,9 @@ def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
     text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}){})"
     for metric, cost in (("", 2.0), (" (:metric minimize (total-cost))", 6.0)):
         (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)", metric))
-        result = tk.plan(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robot=GANTRY)
+        result = tk.solve(
+            tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY)
+        )
         assert result.plan is not None, result.explanation
         assert result.plan.cost == cost
 
@@ -207,7 +211,7 @@ def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
         " (:goal (on a b)) (:metric minimize (total-cost)))"
     )
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    result = tk.plan(scene, domain=domain, semantics="blocks", goal=problem, robot=GANTRY)
+    result = tk.solve(tk.PlanningProblem(scene, domain=domain, semantics="blocks", goal=problem, robots=GANTRY))
     assert result.plan is not None, result.explanation
     assert [step.cost for step in result.plan.steps] == [3.0, 3.0]
     document = json.loads(json.dumps(plan_to_dict(result.plan)))
@@ -227,7 +231,9 @@ def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_pat
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     text = "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init) (:goal {}))"
     (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)"))
-    result = tk.plan(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robot=GANTRY)
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY)
+    )
     assert result.plan is not None, result.explanation
     document = plan_to_dict(result.plan)
     assert document["metric"] == "length"

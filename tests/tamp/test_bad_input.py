@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.blocks import blocks_scene
 from support.gantry import GANTRY
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit import cli
@@ -40,7 +41,7 @@ PICK, STACK = GroundAction("pick-up", ("a", "table__0__0")), GroundAction("stack
 def plan(**options: Any) -> tk.PlanResult:
     """Plan one block onto another with the gantry, ended by iterations."""
     scene = options.pop("scene", None) or blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    return tk.plan(scene, goal="(on a b)", robot=GANTRY, max_iterations=1, suggest=False, **options)
+    return solve_with(scene, "(on a b)", robot=GANTRY, max_iterations=1, suggest=False, **options)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_objects_that_are_no_planner_are_refused_as_options(option: str, value: 
 
 def test_progress_goes_to_a_function() -> None:
     """Anything else is refused before planning."""
-    with pytest.raises(ArgumentError, match=r"plan\(\): on_progress must be a function, not 3"):
+    with pytest.raises(ArgumentError, match=r"solve\(\): on_progress must be a function, not 3"):
         plan(on_progress=3)
 
 
@@ -224,7 +225,12 @@ def test_nonsense_placements_end_planning(sampler: Any, message: str) -> None:
     """With the name of the sampler, the object and the support."""
     samplers = Samplers().with_placements(sampler)
     with pytest.raises(SamplerError, match=f"sampler '.*' .*{message}"):
-        tk.plan(shelf_scene(), goal="(on a mat)", domain="kitchen", max_iterations=1, suggest=False, samplers=samplers)
+        tk.plan(
+            shelf_scene(),
+            goal="(on a mat)",
+            domain="kitchen",
+            options=tk.PlanningOptions(max_iterations=1, suggest=False, samplers=samplers),
+        )
 
 
 def test_placements_on_a_large_support_are_no_nonsense() -> None:
@@ -253,9 +259,7 @@ def test_placements_on_a_large_support_are_no_nonsense() -> None:
         wide,
         goal="(on a floor)",
         domain="kitchen",
-        max_iterations=1,
-        suggest=False,
-        samplers=Samplers().with_placements(sample),
+        options=tk.PlanningOptions(max_iterations=1, suggest=False, samplers=Samplers().with_placements(sample)),
     )
     assert result.plan is None or tk.validate_plan(result.plan).is_valid
 
@@ -268,7 +272,7 @@ def test_an_object_without_shape_is_named(domain: str) -> None:
         scene = scene.set_classes("ghost", ("movable",))
         goal = "(holding ghost)" if domain == "blocks" else "(on ghost mat)"
         with pytest.raises(SceneError, match="'ghost' has no collision shape, so nothing can rest on it or be grasped"):
-            tk.plan(scene, goal=goal, domain=domain, max_iterations=1)
+            tk.plan(scene, goal=goal, domain=domain, options=tk.PlanningOptions(max_iterations=1))
 
 
 # --- semantics --------------------------------------------------------------------------------------------------------
@@ -317,7 +321,7 @@ def test_garbage_of_semantics_names_its_line(
     (tmp_path / "semantics.py").write_text(text)
     scene = tk.load_scene("panda_table", "blocks1")
     with pytest.raises((TaskError, ArgumentError), match=f"(?s){SEMANTICS[body]}"):
-        tk.plan(scene, goal="(holding a)", domain=tmp_path, max_iterations=1)
+        tk.plan(scene, goal="(holding a)", domain=tmp_path, options=tk.PlanningOptions(max_iterations=1))
     arguments = ["plan", "panda_table", "blocks1", "--goal", "(holding a)", "--domain", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["tmkit", *arguments, "--max-iterations", "1"])
     with pytest.raises(SystemExit) as ended:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.blocks import blocks_scene, with_box
 from support.gantry import GANTRY
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit import cli
@@ -26,8 +27,8 @@ TWO = {"a": (0, 0), "b": (1, 1)}
 
 def solved(cost: Cost = "actions", *, improve: int = 0, scene: tk.SceneGraph | None = None, **options: Any) -> Plan:
     """Return a plan that passes its check."""
-    result = tk.plan(
-        scene or blocks_scene(TWO, table=0.4), goal="(on a b)", robot=GANTRY, cost=cost, improve=improve, **options
+    result = solve_with(
+        scene or blocks_scene(TWO, table=0.4), "(on a b)", robot=GANTRY, cost=cost, improve=improve, **options
     )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
@@ -100,7 +101,9 @@ def test_a_dearer_action_is_avoided_by_its_geometry() -> None:
 
     costs = []
     for cost in (on_the_left, "actions"):
-        result = tk.plan(scene, goal="(and (clear b) (handempty))", robot=GANTRY, cost=cost, improve=24)
+        result = tk.plan(
+            scene, goal="(and (clear b) (handempty))", robot=GANTRY, options=tk.PlanningOptions(cost=cost, improve=24)
+        )
         assert result.plan is not None
         costs.append((plan_cost(result.plan), plan_cost(result.plan, on_the_left)))
     assert costs == [(2.0, 11.0), (2.0, 20.0)]  # picked from the middle; put down where it costs less, and elsewhere

@@ -82,7 +82,7 @@ def test_objects_are_apart_at_the_start(name: str) -> None:
 def test_start_is_accepted_and_goal_does_not_hold(name: str) -> None:
     """The planner derives a state of the start, and needs steps for the goal."""
     instance = instance_of(name, 1)
-    result = tk.plan(instance.problem(), tk.PlanningOptions(max_iterations=1, time_limit=0.2, suggest=False))
+    result = tk.solve(instance.problem(), tk.PlanningOptions(max_iterations=1, time_limit=0.2, suggest=False))
     assert result.status is not PlanStatus.PROVED_UNSOLVABLE, result.explanation
     assert result.plan is None or result.plan.steps
     assert instance.known_steps >= 2
@@ -109,7 +109,7 @@ def test_objects_that_move_are_in_reach(name: str) -> None:
 def test_small_instance_is_solved(family: Family) -> None:
     """The planner solves a small instance of each family, with a valid plan of hardly more steps than known."""
     instance = family.instance(0)
-    result = tk.plan(
+    result = tk.solve(
         instance.problem(), tk.PlanningOptions(seed=0, time_limit=math.inf, max_iterations=4, suggest=False)
     )
     assert result.plan is not None, result.explanation

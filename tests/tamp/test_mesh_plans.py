@@ -97,7 +97,7 @@ def test_a_failing_sampler_ends_planning_with_its_name() -> None:
             scene_with(l_mesh(), face=upright(l_mesh())),
             domain="blocks",
             goal="(ontable thing table__-2__2)",
-            samplers=samplers,
+            options=tk.PlanningOptions(samplers=samplers),
         )
 
 
@@ -145,5 +145,7 @@ def test_a_sampler_may_know_what_the_proof_does_not() -> None:
         return [Grasp(Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0]), 0.078, "too wide")]
 
     samplers = tk.Samplers().with_grasps(at_a_corner, of_class="movable")
-    result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", samplers=samplers, max_iterations=1)
+    result = tk.plan(
+        scene, domain="kitchen", goal="(on thing tray)", options=tk.PlanningOptions(samplers=samplers, max_iterations=1)
+    )
     assert result.status is tk.PlanStatus.NO_PLAN_WITHIN_LIMITS

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.blocks import SUSSMAN, blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, SUCKER, with_block
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import CollisionError, ConfigurationError, MissingFileError, RobotError, SceneError, TaskError
@@ -27,7 +28,7 @@ def two() -> SceneGraph:
 
 def solve(scene: SceneGraph, goal: Any, **options: Any) -> PlanResult:
     """Plan with the gantry."""
-    return tk.plan(scene, options.pop("q", None), goal=goal, robot=options.pop("robot", GANTRY), **options)
+    return solve_with(scene, goal, **{"robot": GANTRY, **options})
 
 
 def solved(scene: SceneGraph, goal: str, **options: Any) -> Plan:

@@ -168,7 +168,7 @@ def test_a_caller_stops_planning_and_keeps_the_best_plan(workers: int) -> None:
 
     options = PlanningOptions(workers=workers, improve=None, time_limit=math.inf)
     with pytest.raises(EnoughError):
-        tk.plan(PlanningProblem(two(), goal="(on a b)", robots=GANTRY), options, on_progress=tell)
+        tk.solve(PlanningProblem(two(), goal="(on a b)", robots=GANTRY), options, on_progress=tell)
     assert tk.validate_plan(best[0].plan).is_valid
 
 

@@ -48,7 +48,10 @@ def test_a_problem_file_is_a_problem_and_options(tmp_path: Path) -> None:
     expected = scene.configuration({"panda_joint1": 0.25}, base=base)
     assert problem.q is not None
     assert np.array_equal(problem.q, expected)
-    of_file, of_python = tk.plan(problem, options), tk.plan(scene, expected, goal="(on a b)", seed=3, max_iterations=8)
+    of_file, of_python = (
+        tk.solve(problem, options),
+        tk.plan(scene, expected, goal="(on a b)", seed=3, options=tk.PlanningOptions(max_iterations=8)),
+    )
     assert of_file.plan is not None
     assert of_python.plan is not None
     tk.save_plan(of_file.plan, tmp_path / "file.json")
@@ -171,7 +174,7 @@ def test_no_file_runs_code(tmp_path: Path, line: str) -> None:
     problem, options = load_planning_problem(write(tmp_path), domain=folder)
     assert not (folder / "was-run").exists()
     with pytest.raises(FileFormatError, match="does not derive from DomainSemantics"):
-        tk.plan(problem, options)
+        tk.solve(problem, options)
     assert (folder / "was-run").exists()
 
 

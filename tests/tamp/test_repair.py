@@ -20,7 +20,7 @@ def planned() -> tuple[tk.PlanningProblem, tk.Plan]:
     scene = tk.load_scene("panda_table", "blocks3")
     q = tk.load_manipulator("panda").ready_configuration(scene)
     problem = tk.PlanningProblem(scene, q, domain="blocks", goal="(and (on a b) (on b c))", robots="panda")
-    plan = tk.plan(problem, OPTIONS).plan
+    plan = tk.solve(problem, OPTIONS).plan
     assert plan is not None
     assert [str(action) for action in plan.actions[1::2]] == ["(stack b c)", "(stack a b)"]
     return problem, plan

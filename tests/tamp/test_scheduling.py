@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support.blocks import blocks_scene
 from support.gantry import GANTRY, gantry_scene
+from support.planning import solve_with
 from support.unsure_blocks import ON_B, unsure_blocks
 
 import tmkit as tk
@@ -59,7 +60,7 @@ def start(scene: tk.SceneGraph) -> np.ndarray:
 def planned(goal: str, **options: bool) -> Plan:
     """Return a plan of both gantries."""
     scene = two_gantries()
-    result = tk.plan(scene, start(scene), domain=DOMAIN, goal=goal, robot=ARMS, **options)  # type: ignore[arg-type]
+    result = solve_with(scene, goal, q=start(scene), domain=DOMAIN, robot=ARMS, **options)
     assert result.plan is not None, result.explanation
     assert (result.statistics.makespan > 0.0) == bool(options.get("arms_at_once"))
     return result.plan
@@ -97,16 +98,11 @@ def test_the_makespan_gets_small() -> None:
     """Each better plan that is told has a smaller makespan, that of its schedule; the last is returned, and valid."""
     scene = two_gantries()
     told: list[PlanningProgress] = []
-    result = tk.plan(
-        scene,
-        start(scene),
-        domain=DOMAIN,
-        goal="(and (on c right) (on a left) (on b right))",
-        robot=ARMS,
-        seed=1,
-        arms_at_once=True,
-        cost="makespan",
-        improve=6,
+    result = tk.solve(
+        tk.PlanningProblem(
+            scene, start(scene), domain=DOMAIN, goal="(and (on c right) (on a left) (on b right))", robots=ARMS
+        ),
+        tk.PlanningOptions(seed=1, arms_at_once=True, cost="makespan", improve=6),
         on_progress=told.append,
     )
     assert result.plan is not None
@@ -342,7 +338,7 @@ def test_one_arm_does_not_do_all() -> None:
     arms = [tk.load_manipulator("panda"), tk.load_manipulator("panda").prefixed("l_")]
     joints = {name: value for arm in arms for name, value in {**arm.ready, **arm.gripper_open}.items()}
     goal, q = "(and (on a tray) (on b tray) (on c tray) (on d tray))", scene.configuration(joints)
-    plan = tk.plan(scene, q, domain=DOMAIN, goal=goal, robot=arms, arms_at_once=True).plan
+    plan = tk.plan(scene, q, domain=DOMAIN, goal=goal, robot=arms, options=tk.PlanningOptions(arms_at_once=True)).plan
     assert plan is not None
     picks = {step.action.arguments[:2] for step in plan.steps if step.action.name == "pick"}
     assert picks == {("panda", "a"), ("panda", "c"), ("l_panda", "b"), ("l_panda", "d")}

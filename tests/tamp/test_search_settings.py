@@ -90,6 +90,6 @@ def test_extreme_settings_give_a_plan(value: int) -> None:
     }
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     options = PlanningOptions(search=SearchSettings(**values), max_iterations=4)
-    result = tk.plan(tk.PlanningProblem(scene, goal="(on a b)", robots=GANTRY), options)
+    result = tk.solve(tk.PlanningProblem(scene, goal="(on a b)", robots=GANTRY), options)
     assert result.plan is not None
     assert tk.validate_plan(result.plan).is_valid

@@ -25,7 +25,7 @@ from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, SearchTree
 def planned(problem: TampProblem, **options: Any) -> PlanResult:
     """Return the result of planning, ended by iterations."""
     task = PlanningProblem(problem.scene, goal=problem.goal, domain=problem.domain)
-    return tk.plan(task, PlanningOptions(max_iterations=2, suggest=False, **options))
+    return tk.solve(task, PlanningOptions(max_iterations=2, suggest=False, **options))
 
 
 def check_tree(tree: SearchTree) -> None:
@@ -78,7 +78,9 @@ def test_transfers_are_recorded(name: str) -> None:
 def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
     """Versions are the scenes of the plan's steps; attempts and failures add up to what the run counted."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
-    result = tk.plan(scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, record_tree=True, improve=3)
+    result = tk.plan(
+        scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, options=tk.PlanningOptions(record_tree=True, improve=3)
+    )
     assert result.plan is not None, result.explanation
     (tree,) = result.search_trees
     check_tree(tree)
@@ -86,7 +88,9 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
     assert len(way) == len(result.plan.steps) + 1
     for index, step in zip(way[1:], result.plan.steps, strict=True):
         assert tree.nodes[index].actions == (str(step.action),)
-    first = tk.plan(scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, record_tree=True)
+    first = tk.plan(
+        scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, options=tk.PlanningOptions(record_tree=True)
+    )
     assert first.plan is not None
     assert first.search_trees == result.search_trees  # those of the search, not of improvement
     assert sum(node.tries for node in tree.nodes) == first.statistics.attempts
@@ -99,7 +103,12 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
 def test_a_search_in_vain_is_recorded() -> None:
     """Without a plan nothing is marked; failures add up to those of the statistics, and each is of an attempt."""
     scene = with_box(blocks_scene({"a": (0, 0), "b": (2, 2)}), "lid", (-0.1, -0.1, 0.08), (0.1, 0.1, 0.1))
-    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, record_tree=True, max_iterations=1, suggest=False)
+    result = tk.plan(
+        scene,
+        goal="(on a b)",
+        robot=GANTRY,
+        options=tk.PlanningOptions(record_tree=True, max_iterations=1, suggest=False),
+    )
     assert result.plan is None
     assert result.search_trees
     failed: Counter[tuple[str, str]] = Counter()
@@ -117,8 +126,8 @@ def test_trees_travel_between_processes() -> None:
     """With several workers the tree is that of the deciding seed."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     problem = PlanningProblem(scene, goal="(on a b)", robots=GANTRY)
-    alone = tk.plan(problem, PlanningOptions(record_tree=True))
-    both = tk.plan(problem, PlanningOptions(record_tree=True, workers=2))
+    alone = tk.solve(problem, PlanningOptions(record_tree=True))
+    both = tk.solve(problem, PlanningOptions(record_tree=True, workers=2))
     assert both.search_trees == alone.search_trees != ()
     assert (
         repr(both.search_trees[0]) == f"SearchTree(27 objects, {len(both.search_trees[0].nodes)} nodes, with the plan)"

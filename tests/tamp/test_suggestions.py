@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, with_block
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError
@@ -31,7 +32,7 @@ def lid(scene: SceneGraph, name: str, height: float = 0.08) -> SceneGraph:
 
 def solve(scene: SceneGraph, goal: str, **options: Any) -> PlanResult:
     """Plan with the gantry, for a few iterations."""
-    return tk.plan(scene, goal=goal, robot=GANTRY, max_iterations=options.pop("max_iterations", 2), **options)
+    return solve_with(scene, goal, **{"robot": GANTRY, "max_iterations": 2, **options})
 
 
 def test_an_obstacle_out_of_the_way() -> None:
@@ -172,6 +173,8 @@ def test_the_scene_without_bodies() -> None:
 def test_a_goal_that_facts_cannot_say() -> None:
     """For an object at a pose a body in the way is a suggestion; such a goal is never taken apart."""
     wanted = ObjectAt("a", Pose([0.1, -0.1, 0.05 + BLOCK / 2]), relative_to="table")
-    result = tk.plan(lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, max_iterations=2)
+    result = tk.plan(
+        lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, options=tk.PlanningOptions(max_iterations=2)
+    )
     [suggestion] = result.diagnosis.suggestions
     assert (suggestion.kind, suggestion.names) == (SuggestionKind.WITHOUT_BODIES, ("lid",))

@@ -45,5 +45,5 @@ def test_files_of_the_original_with_a_baxter(parked: bool) -> None:
     values = dict(zip(lines[0].split()[1:], map(float, lines[1].split()[1:]), strict=True))
     q = scene.configuration({name: value for name, value in values.items() if parked or name.startswith("right")})
     goal = load_goal_scene(scene, robray / "sussman-1.robray")
-    result = tk.plan(scene, q, domain=words, semantics="blocks", goal=goal, robot="baxter")
+    result = tk.solve(tk.PlanningProblem(scene, q, domain=words, semantics="blocks", goal=goal, robots="baxter"))
     play(result)

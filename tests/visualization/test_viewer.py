@@ -70,7 +70,7 @@ def plan() -> tk.Plan:
 def failed() -> tuple[PlanningProblem, PlanResult]:
     """A problem that cannot be solved, and its result."""
     problem = _covered()
-    result = tk.plan(problem, tk.PlanningOptions(max_iterations=1))
+    result = tk.solve(problem, tk.PlanningOptions(max_iterations=1))
     assert result.plan is None
     return problem, result
 
@@ -166,7 +166,7 @@ def test_a_failed_plan_opens_on_its_cause(failed, browser):
 def test_the_search_tree_node_by_node(browser):
     """A click on a node shows the version that the search reached there."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
-    result = tk.plan(problem, tk.PlanningOptions(record_tree=True))
+    result = tk.solve(problem, tk.PlanningOptions(record_tree=True))
     with (
         Viewer(result, problem=problem, port=0) as viewer,
         open_page(browser, viewer.url, width=1100) as (page, errors, _),

@@ -155,14 +155,14 @@ def main() -> None:
 
 def _prepare(source: ProblemSource) -> None:
     """Plan for a moment: what problems of a source share is done once, and Python runs code faster then."""
-    from tmkit.tamp.planning import plan
+    from tmkit.tamp.planning import solve
 
     if hasattr(source, "row"):
         return
     problem, options = source.problem(0)
     short = replace(options, seeds=None, workers=1, max_iterations=1, time_limit=_WARMING, improve=0, suggest=False)
     with contextlib.suppress(Exception):  # which each attempt finds, and tells
-        plan(problem, short)
+        solve(problem, short)
     gc.collect()
     gc.freeze()  # so that collections in new processes touch no memory that they share
 
@@ -268,14 +268,14 @@ def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
     A source with a method ``plan`` has a planner of its own: it is given the problem and the options, and returns a
     :class:`tmkit.tamp.PlanResult`, a plan or None. One with a method ``row`` does all that itself.
     """
-    from tmkit.tamp.planning import plan
+    from tmkit.tamp.planning import solve
 
     began = _cpu_seconds()
     try:
         if hasattr(source, "row"):
             return source.row(seed)  # type: ignore[no-any-return]
         problem, options = source.problem(seed)
-        answer = getattr(source, "plan", plan)(problem, replace(options, workers=1))
+        answer = getattr(source, "plan", solve)(problem, replace(options, workers=1))
         row = _row_of(answer)
         found = answer.plan if isinstance(answer, PlanResult) else answer
         row["cpu_seconds"] = _cpu_seconds() - began

@@ -474,7 +474,7 @@ def _plan(
         entries = list(options.each_seed())
         if len(entries) > 1:
             return plan_portfolio(problem, entries, workers=options.workers, on_progress=tell)
-        return tk.plan(problem, entries[0], on_progress=tell)
+        return tk.solve(problem, entries[0], on_progress=tell)
 
 
 def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[[str], None]) -> None:

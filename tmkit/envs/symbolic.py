@@ -19,7 +19,7 @@ from tmkit.pddl.formulas import Atom, Formula, Not
 from tmkit.pddl.substitution import conjuncts_of
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.solve import planning_context
+from tmkit.tamp.seed_run import planning_context
 
 with importing("gymnasium", "learning", "environments need"):
     import gymnasium

@@ -12,7 +12,7 @@ from tmkit.tamp.domains.semantics import (
 from tmkit.tamp.domains.state_derivation import StateDeriver as StateDeriver
 from tmkit.tamp.domains.traced_scene import incremental as incremental
 from tmkit.tamp.options import Cost as Cost, PlanningOptions as PlanningOptions
-from tmkit.tamp.planning import plan as plan
+from tmkit.tamp.planning import plan as plan, solve as solve
 from tmkit.tamp.portfolio import plan_portfolio as plan_portfolio
 from tmkit.tamp.problem import Goal as Goal, PlanningProblem as PlanningProblem
 from tmkit.tamp.problem_files import load_planning_problem as load_planning_problem

@@ -1,7 +1,7 @@
 """Options of planning: seeds, limits and budgets of a search, and the planners and samplers that it uses.
 
-:class:`PlanningOptions` is the one list of them. :func:`tmkit.plan` takes the same names as keywords, problem files
-have them in the table ``[options]``, and ``tmkit plan`` has a flag for each number.
+:class:`PlanningOptions` is the one list of them. Problem files have the same names in the table ``[options]``, and
+``tmkit plan`` has a flag for each number.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tmkit._support.options import CheckedOptions, option
 from tmkit.errors import ConfigurationError
@@ -172,27 +172,3 @@ class PlanningOptions(CheckedOptions):
         """Yield the options of each seed, alone and without further processes."""
         for number in range(self.workers if self.seeds is None else self.seeds):
             yield replace(self, seed=self.seed + number, seeds=None, workers=1)
-
-
-class PlanningKeywords(TypedDict, total=False):
-    """The fields of :class:`PlanningOptions` as keywords of :func:`tmkit.plan`, for type checkers and editors."""
-
-    seed: int
-    seeds: int | None
-    workers: int
-    time_limit: float | None
-    max_iterations: int | None
-    improve: int | None
-    cost: Cost
-    suggest: bool
-    record_tree: bool
-    explanation_share: float | None
-    skeletons_per_iteration: int
-    attempts_per_action: int
-    samples_per_skeleton: int
-    path_iterations: int
-    arms_at_once: bool
-    task_planner: TaskPlanner[Any] | str | None
-    motion_planner: MotionPlanner | str | None
-    samplers: Samplers | None
-    search: SearchSettings

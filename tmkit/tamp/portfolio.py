@@ -27,7 +27,7 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioImprovement, PortfolioProgress
 from tmkit.tamp.result import PlanResult, PlanStatistics
-from tmkit.tamp.solve import solve, with_pieces
+from tmkit.tamp.seed_run import run_seed, with_pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +179,8 @@ class _Entry:
 
 def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> PlanResult:
     if not entry.is_remote:
-        return solve(entry.problem, entry.options, on_progress=tell)
-    result = solve(entry.problem, entry.options, on_progress=lambda progress: tell(_portable(progress)))
+        return run_seed(entry.problem, entry.options, on_progress=tell)
+    result = run_seed(entry.problem, entry.options, on_progress=lambda progress: tell(_portable(progress)))
     result = replace(result, diagnosis=result.diagnosis.without_examples())
     return result if result.plan is None else replace(result, plan=_without_scenes(result.plan))
 

@@ -72,6 +72,7 @@ class PlanningProblem(ContentEquality):
 
     def __post_init__(self) -> None:
         hint = f"load it first: tk.load_scene({self.scene!r})" if isinstance(self.scene, str) else ""
+        hint = "solve a problem with tk.solve(problem, options)" if isinstance(self.scene, PlanningProblem) else hint
         check_argument(self.scene, SceneGraph, "scene", function="plan", hint=hint)
         check_argument(self.domain, (str, Path, PythonDomain), "domain", function="plan")
         several = isinstance(self.robots, Sequence) and not isinstance(self.robots, str)

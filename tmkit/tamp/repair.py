@@ -27,7 +27,7 @@ from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.search.refinement import RefinementBudget, refine_skeleton
-from tmkit.tamp.solve import planning_context
+from tmkit.tamp.seed_run import planning_context
 from tmkit.tamp.validation.check import step_check
 from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.tamp.version_tree import SceneVersion, VersionTree

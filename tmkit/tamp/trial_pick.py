@@ -22,7 +22,9 @@ from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp.planning import plan
+from tmkit.tamp.options import PlanningOptions
+from tmkit.tamp.planning import solve
+from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 
@@ -85,16 +87,8 @@ def trial_pick(
     for number, place in enumerate(_places(scene, arm, seed)):
         tried = _with_cube(scene, place)
         goal = f"(holding {OBJECT})"
-        result = plan(
-            tried,
-            goal=goal,
-            robot=arm,
-            seed=seed,
-            time_limit=60.0,
-            max_iterations=_ITERATIONS,
-            suggest=False,
-            on_progress=on_progress,
-        )
+        options = PlanningOptions(seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False)
+        result = solve(PlanningProblem(tried, goal=goal, robots=arm), options, on_progress=on_progress)
         if result.is_solved:
             return TrialPick(TrialPickStatus.PICKED, "", tried, result)
         found = result.diagnosis

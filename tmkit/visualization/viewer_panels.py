@@ -310,14 +310,14 @@ class PlanPanel(Panel):
         threading.Thread(target=self._plan, name="tmkit planning", daemon=True).start()
 
     def _plan(self) -> None:
-        from tmkit.tamp import PlanningOptions, plan
+        from tmkit.tamp import PlanningOptions, solve
 
         viewer = self._viewer
         assert viewer.problem is not None, "the button is there with a problem only"
         try:
             problem = replace(viewer.problem, scene=viewer.scene, q=viewer.q, goal=self._goal.value)
             viewer.notify("Planning", self._goal.value)
-            result = plan(problem, PlanningOptions(time_limit=float(self._seconds.value), record_tree=True))
+            result = solve(problem, PlanningOptions(time_limit=float(self._seconds.value), record_tree=True))
             viewer.show(result, problem=problem)
             viewer.notify(result.status.value, result.explanation, is_error=result.plan is None)
         except TmkitError as error:

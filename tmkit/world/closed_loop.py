@@ -30,7 +30,7 @@ from tmkit.robots import movable_frames
 from tmkit.robots.hands import pair_distance
 from tmkit.simulation import Detection, draw_failure
 from tmkit.simulation.pictures.failure import draw_marked
-from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem, repair_plan
+from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, repair_plan, solve
 from tmkit.world.detections import TOLERANCE, agrees, associated, fused, largest_agreement, resting
 
 _FREE = (SegmentKind.TRANSIT, SegmentKind.LIFT, SegmentKind.TRANSFER)  # after which the arm may go anywhere
@@ -240,7 +240,7 @@ class _Loop:
         try:
             if self._plans and (repaired := repair_plan(problem, remaining, options=self._options)) is not None:
                 return repaired
-            result: PlanResult = plan_problem(problem, self._options)
+            result: PlanResult = solve(problem, self._options)
         except (SceneError, TaskError, CollisionError) as error:
             if not self._plans:
                 raise

@@ -13,12 +13,12 @@ from tmkit.plans import Plan
 
 def first_goal_only(problem: tk.PlanningProblem, options: tk.PlanningOptions) -> Plan | None:
     """Plan for even seeds and give up for odd ones."""
-    return tk.plan(problem, options).plan if options.seed % 2 == 0 else None
+    return tk.solve(problem, options).plan if options.seed % 2 == 0 else None
 
 
 def through_the_table(problem: tk.PlanningProblem, options: tk.PlanningOptions) -> Plan:
     """Give a plan whose first motion swings the shoulder down on its way, into the table."""
-    plan = tk.plan(problem, options).plan
+    plan = tk.solve(problem, options).plan
     assert plan is not None
     step = plan.steps[0]
     first = step.segments[0]

@@ -42,7 +42,7 @@ from tmkit.tamp.anytime import with_costs
 from tmkit.tamp.goals.compilation import GoalDomain
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.solve import planning_context
+from tmkit.tamp.seed_run import planning_context
 from tmkit.tamp.version_tree import SceneVersion
 
 _log = logging.getLogger(__name__)

@@ -73,7 +73,7 @@ def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
     )
     np.testing.assert_allclose(scene.pose("table1", relative_to="world").translation[2], 0.601)
     assert len(scene.shapes("arena")) == 4  # walls around the robot, which is not inside of something solid
-    plan = tk.plan(problem, options).plan
+    plan = tk.solve(problem, options).plan
     assert plan is not None
     assert tk.validate_plan(plan).is_valid
 

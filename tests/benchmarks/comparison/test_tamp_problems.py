@@ -61,7 +61,7 @@ def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> N
     )
     assert problem.scene.parent("can") == "east"
     np.testing.assert_allclose(problem.scene.pose("can", relative_to="world").translation, [1.4, 0.1, 0.501])
-    plan = tk.plan(problem, options).plan
+    plan = tk.solve(problem, options).plan
     assert plan is not None
     assert tk.validate_plan(plan).is_valid
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
@@ -47,7 +48,7 @@ def cup_scene(*classes: str, **attributes: float) -> SceneGraph:
 
 def planned(scene: SceneGraph, **options: Any) -> Plan:
     """Return the plan that brings the cup to the other side."""
-    result = tk.plan(scene, robot="panda", domain="rearrangement", goal=GOAL, **options)
+    result = solve_with(scene, GOAL, domain="rearrangement", **options)
     assert result.plan is not None, result.explanation
     return result.plan
 

@@ -107,7 +107,13 @@ def test_a_push_with_an_obstacle_is_explained(scene: SceneGraph) -> None:
     """Where a wall keeps the plate from the edge, the explanation names it."""
     wall = [tk.AttachedShape(tk.Box([0.5, 0.01, 0.1]))]
     walled = scene.add_frame("wall", "table", pose=tk.Pose([-0.15, -0.29, 0.08]), shapes=wall)
-    result = tk.plan(walled, domain="push", goal="(on plate edge)", seed=0, max_iterations=1, suggest=False)
+    result = tk.plan(
+        walled,
+        domain="push",
+        goal="(on plate edge)",
+        seed=0,
+        options=tk.PlanningOptions(max_iterations=1, suggest=False),
+    )
     assert result.status is not PlanStatus.SOLVED
     assert "'wall'" in result.explanation
     failures = [

@@ -34,7 +34,7 @@ def lid() -> PlanResult:
         with_box(scene(), "lid", (-0.05, -0.05, 0.08), (0.05, 0.05, 0.1)),
         goal="(on a b)",
         robot=GANTRY,
-        max_iterations=1,
+        options=tk.PlanningOptions(max_iterations=1),
     )
 
 
@@ -44,7 +44,7 @@ def far() -> PlanResult:
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
     there = scene().add_frame("shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
     there = with_block(there, "far", [2.0, 0.0, BLOCK / 2], parent="shelf")
-    return tk.plan(there, goal="(on far b)", robot=GANTRY, suggest=False, max_iterations=1)
+    return tk.plan(there, goal="(on far b)", robot=GANTRY, options=tk.PlanningOptions(suggest=False, max_iterations=1))
 
 
 def pixels(path: Path) -> np.ndarray:

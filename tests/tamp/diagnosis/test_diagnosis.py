@@ -10,6 +10,7 @@ import pytest
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import ROBOT, kitchen
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
@@ -39,8 +40,7 @@ def far_away() -> SceneGraph:
 
 def solve(scene: SceneGraph, goal: str, **options: Any) -> PlanResult:
     """Plan with the gantry, for one iteration."""
-    options = {"max_iterations": 1, **options}
-    return tk.plan(scene, options.pop("q", None), goal=goal, robot=GANTRY, **options)
+    return solve_with(scene, goal, **{"robot": GANTRY, "max_iterations": 1, **options})
 
 
 def test_bodies_in_the_way_are_counted() -> None:
@@ -114,7 +114,13 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
     scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.05]), classes=["movable"], shapes=shapes)
-    result = tk.plan(scene, domain="kitchen", goal="(and (on b0 stove) (on pot stove))", robot=ROBOT, max_iterations=1)
+    result = tk.plan(
+        scene,
+        domain="kitchen",
+        goal="(and (on b0 stove) (on pot stove))",
+        robot=ROBOT,
+        options=tk.PlanningOptions(max_iterations=1),
+    )
     actions = {action.action: action for action in result.diagnosis.actions}
     full = actions["(place pot stove)"]
     assert full.kinds == ((FailureKind.NO_ROOM, full.failures),)
@@ -133,7 +139,9 @@ def test_what_is_too_heavy_is_told() -> None:
     shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
     scene = scene.add_frame("pot", "stove", pose=Pose([0.0, 0.0, height + 0.1]), classes=["movable"], shapes=shapes)
     scene = scene.set_inertia("pot", Inertia(8.0))
-    result = tk.plan(scene, domain="kitchen", goal="(on pot sink)", robot=ROBOT, max_iterations=1)
+    result = tk.plan(
+        scene, domain="kitchen", goal="(on pot sink)", robot=ROBOT, options=tk.PlanningOptions(max_iterations=1)
+    )
     force, vacuum = 1.25 * 9.81 * 8.0, tk.load_manipulator(ROBOT).grip_force
     words = f"'pot' is too heavy for the hand so: it pulls with {force:.0f} N, {force / vacuum:.1f} times"
     assert words in result.explanation

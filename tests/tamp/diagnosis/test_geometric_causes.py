@@ -125,7 +125,12 @@ def test_an_arm_between_walls_is_enclosed() -> None:
 
 def test_causes_are_in_the_diagnosis() -> None:
     """As data, in the answer for programs and in words."""
-    result = tk.plan(with_box(two(), "lid", *LID), goal="(on a b)", robot=GANTRY, max_iterations=1, suggest=False)
+    result = tk.plan(
+        with_box(two(), "lid", *LID),
+        goal="(on a b)",
+        robot=GANTRY,
+        options=tk.PlanningOptions(max_iterations=1, suggest=False),
+    )
     (cause,) = result.diagnosis.causes
     assert cause in result.explanation
     assert result.to_dict()["diagnosis"]["causes"] == [cause]
@@ -218,7 +223,9 @@ def test_other_hands_have_other_fingers() -> None:
 def test_a_clutter_with_narrow_gaps_is_refuted() -> None:
     """Gaps that are too narrow for every grasp are a proof, which names the object of the goal and its neighbours."""
     problem = clutter(3, gap=0.01)
-    result = tk.plan(problem.scene, domain="kitchen", goal=problem.goal, max_iterations=1, suggest=False)
+    result = tk.plan(
+        problem.scene, domain="kitchen", goal=problem.goal, options=tk.PlanningOptions(max_iterations=1, suggest=False)
+    )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert "'target' has to be picked, and no grasp of the list of" in result.explanation
     assert "of which none can be picked first" in result.explanation
@@ -231,7 +238,9 @@ def test_a_hand_that_would_be_in_the_support_is_told() -> None:
         scene = scene.remove_frame(other, subtree=True)
     pose = tk.Pose.from_rpy([0.0, 0.0, 0.061], [math.pi, 0.0, 0.4])
     goal = ["(handempty)", ObjectAt("bowl", pose, relative_to="tray", metres=0.02, radians=0.5)]
-    result = tk.plan(scene, domain="kitchen", goal=goal, robot="panda", seed=0, max_iterations=2)
+    result = tk.plan(
+        scene, domain="kitchen", goal=goal, robot="panda", seed=0, options=tk.PlanningOptions(max_iterations=2)
+    )
     assert result.plan is None
     assert "poses for 'bowl', the hand that would put it down is in 'table' and 'tray'" in result.explanation
     assert "hold it from elsewhere" in result.explanation

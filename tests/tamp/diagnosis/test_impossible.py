@@ -189,7 +189,9 @@ CASES = {
 
 def answer(case: Case) -> PlanResult:
     """Return what the planner says."""
-    return tk.plan(case.scene(), domain=case.domain, goal=case.goal, robot=GANTRY, max_iterations=2)
+    return tk.plan(
+        case.scene(), domain=case.domain, goal=case.goal, robot=GANTRY, options=tk.PlanningOptions(max_iterations=2)
+    )
 
 
 @pytest.mark.parametrize("name", list(CASES))

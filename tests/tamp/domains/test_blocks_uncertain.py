@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.effort import in_long
+from support.planning import solve_with
 from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
 
 import tmkit as tk
@@ -23,7 +24,7 @@ from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain, sample_scen
 
 def solve(scene: SceneGraph, goal: str = ON_B, **options: Any) -> PlanResult:
     """Plan in the domain."""
-    return tk.plan(scene, domain="blocks_uncertain", goal=goal, **options)
+    return solve_with(scene, goal, domain="blocks_uncertain", **options)
 
 
 LITTLE: dict[str, Any] = {"suggest": False, "max_iterations": 1, "skeletons_per_iteration": next(iter(in_long(48)), 8)}
@@ -176,7 +177,9 @@ def test_goals_of_the_other_words() -> None:
     plan = solve(unsure_blocks(), "(surely-at a table__-1__-1)").plan
     assert looks(plan) == ["a"]
     problem = data_path("domains/blocks_uncertain/problems/tower.pddl")
-    found = tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=problem, improve=2).plan
+    found = tk.plan(
+        unsure_blocks(), domain="blocks_uncertain", goal=problem, options=tk.PlanningOptions(improve=2)
+    ).plan
     assert sorted(looks(found)) == ["a", "b"]
 
 

@@ -120,7 +120,7 @@ def test_discs_go_over_the_rods(robot: str) -> None:
 def test_a_hand_from_above_would_meet_the_rod() -> None:
     """The lowest disc, alone on its rod, is not taken from straight above."""
     alone = discs().reparent("d2", "right", pose=Pose([0.0, 0.0, 0.002]))
-    plan = checked(tk.plan(alone, domain="hanoi", goal="(on d3 middle)", max_iterations=2))
+    plan = checked(tk.plan(alone, domain="hanoi", goal="(on d3 middle)", options=tk.PlanningOptions(max_iterations=2)))
     assert not plan.steps[0].choice.startswith("grasp from +z")
 
 
@@ -155,6 +155,11 @@ def test_a_disc_wider_than_the_hand_is_explained() -> None:
         for turn in (Pose.from_rpy([0.0, 0.0, 0.0], [0.0, 0.0, 0.5 * np.pi * k]) for k in range(4))
     ]
     alone = discs().reparent("d2", "right", pose=Pose([0.0, 0.0, 0.002]))
-    result = tk.plan(alone.set_shapes("d3", ring), domain="hanoi", goal="(on d3 middle)", max_iterations=2)
+    result = tk.plan(
+        alone.set_shapes("d3", ring),
+        domain="hanoi",
+        goal="(on d3 middle)",
+        options=tk.PlanningOptions(max_iterations=2),
+    )
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "no grasp of 'd3' is known that fits the hand 'panda_hand'" in result.explanation

@@ -51,7 +51,7 @@ def on_shelf(boxes: int) -> str:
 
 def plan_in(scene: SceneGraph, goal: str) -> PlanResult:
     """Return the planner's answer."""
-    return tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT, suggest=False)
+    return tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT, options=tk.PlanningOptions(suggest=False))
 
 
 def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
@@ -101,7 +101,12 @@ def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
 def test_a_panda_does_not_lift_six_kilograms() -> None:
     """Its data sheet says 3 kg; the checker says so, too, of a plan for an object that became heavier."""
     scene = blocks_of_panda()
-    light = tk.plan(scene.set_inertia("a", Inertia(0.1)), domain="blocks", goal="(on a b)", suggest=False)
+    light = tk.plan(
+        scene.set_inertia("a", Inertia(0.1)),
+        domain="blocks",
+        goal="(on a b)",
+        options=tk.PlanningOptions(suggest=False),
+    )
     assert light.plan is not None
     heavy = replace(light.plan, scene=light.plan.scene.set_inertia("a", Inertia(6.0)))
     assert any("6 kg, and arm 'panda' carries 3 kg" in str(fault) for fault in tk.validate_plan(heavy).problems)
@@ -376,6 +381,10 @@ def test_samplers_of_the_user_may_put_objects_down_otherwise() -> None:
     assert plan_in(scene, on_shelf(1)).status is PlanStatus.PROVED_UNSOLVABLE
     samplers = tk.Samplers().with_placements(on_end, on_class="region")
     result = tk.plan(
-        scene, domain="kitchen", goal=on_shelf(1), robot=ROBOT, suggest=False, max_iterations=2, samplers=samplers
+        scene,
+        domain="kitchen",
+        goal=on_shelf(1),
+        robot=ROBOT,
+        options=tk.PlanningOptions(suggest=False, max_iterations=2, samplers=samplers),
     )
     assert result.is_solved, result.explanation

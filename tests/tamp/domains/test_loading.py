@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.blocks import blocks_scene
 from support.gantry import GANTRY
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import FileFormatError, MissingFileError, PlanFileError, SemanticsMismatchError, TaskError
@@ -34,7 +35,7 @@ def shelf_scene() -> SceneGraph:
 
 def solve(domain: str | Path, goal: str = "(at a shelf)", **options: Any) -> PlanResult:
     """Plan in a domain of the tests."""
-    return tk.plan(shelf_scene(), domain=domain, goal=goal, robot=GANTRY, **options)
+    return solve_with(shelf_scene(), goal, domain=domain, robot=GANTRY, **options)
 
 
 def folder(path: Path, *, semantics: str | None = SEMANTICS, pddl: str | None = None) -> Path:
@@ -255,7 +256,9 @@ def test_a_pddl_file_with_the_semantics_of_another_domain(tmp_path: Path) -> Non
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8").replace("?x - object", "?x")
     (tmp_path / "words.pddl").write_text(text, encoding="utf-8")
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    result = tk.plan(scene, domain=tmp_path / "words.pddl", semantics="blocks", goal="(on a b)", robot=GANTRY)
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=tmp_path / "words.pddl", semantics="blocks", goal="(on a b)", robots=GANTRY)
+    )
     assert result.plan is not None, result.explanation
     assert (result.plan.domain, result.plan.semantics) == ("words.pddl", "blocks")
     tk.save_plan(result.plan, tmp_path / "plan.json")
@@ -306,7 +309,15 @@ def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> 
     plain = text.replace("(:predicates", "(:predicates (light-on)").removesuffix(")")
     (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format(' (not (handempty))')})", encoding="utf-8")
     with pytest.raises(TaskError, match=r"candidates of \(switch-on\): .*no part defines 'do_switch_on'.*domain 'lamp"):
-        tk.plan(shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robot=GANTRY)
+        tk.solve(
+            tk.PlanningProblem(
+                shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robots=GANTRY
+            )
+        )
     (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format('')})", encoding="utf-8")
-    found = tk.plan(shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robot=GANTRY)
+    found = tk.solve(
+        tk.PlanningProblem(
+            shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robots=GANTRY
+        )
+    )
     assert [str(action) for action in found.plan.actions] == ["(switch-on)"]

@@ -28,7 +28,14 @@ def scene() -> SceneGraph:
 
 def solve(scene: SceneGraph, goal: str, *, domain: str | Path = "mobile_manipulation", seed: int = 0) -> tk.PlanResult:
     """Plan within a count of iterations."""
-    return tk.plan(scene, domain=domain, goal=goal, robot=ROBOTS, seed=seed, max_iterations=8, suggest=False)
+    return tk.plan(
+        scene,
+        domain=domain,
+        goal=goal,
+        robot=ROBOTS,
+        seed=seed,
+        options=tk.PlanningOptions(max_iterations=8, suggest=False),
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

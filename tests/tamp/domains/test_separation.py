@@ -168,7 +168,9 @@ def test_what_is_planned_is_not_refuted() -> None:
 def test_plan_proves_it_after_its_first_iteration() -> None:
     """The status is a proof; under a lid that can be taken away there is none."""
     scene = caged(block(), walls(0.08, 0.12))
-    result = tk.plan(scene, domain="kitchen", goal="(on a mat)", max_iterations=8, suggest=False)
+    result = tk.plan(
+        scene, domain="kitchen", goal="(on a mat)", options=tk.PlanningOptions(max_iterations=8, suggest=False)
+    )
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.iterations == 1
     assert "encloses it" in result.explanation

@@ -65,8 +65,11 @@ def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path
     more = "(:action mark :parameters (?x - object) :effect (marked ?x))"
     path = extended(domain, tmp_path, more)
     goal = "(exists (?x - object) (marked ?x))"
-    result = tk.plan(
-        scene_of(domain), domain=path, semantics=domain, goal=goal, robot=ROBOTS.get(domain, "panda"), seed=1
+    result = tk.solve(
+        tk.PlanningProblem(
+            scene_of(domain), domain=path, semantics=domain, goal=goal, robots=ROBOTS.get(domain, "panda")
+        ),
+        tk.PlanningOptions(seed=1),
     )
     assert result.plan is not None, result.explanation
     (step,) = result.plan.steps
@@ -82,12 +85,14 @@ def test_facts_about_constants(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8").replace("(:predicates", "(:constants lamp - object) (:predicates", 1)
     path.write_text(text, encoding="utf-8")
     scene = change_task_facts(scene_of("blocks"), add=["(marked lamp)"])
-    result = tk.plan(scene, domain=path, semantics="blocks", goal="(and (marked a) (on b c))", robot="panda")
+    result = tk.solve(
+        tk.PlanningProblem(scene, domain=path, semantics="blocks", goal="(and (marked a) (on b c))", robots="panda")
+    )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan, domain=path, semantics="blocks").is_valid
     path.write_text(text.replace("lamp - object", "lamp a - block"), encoding="utf-8")
     with pytest.raises(TaskError, match=r"blocks\.pddl: constant 'a' is an object of the scene; expected a parameter"):
-        tk.plan(scene, domain=path, semantics="blocks", goal="(marked a)", robot="panda")
+        tk.solve(tk.PlanningProblem(scene, domain=path, semantics="blocks", goal="(marked a)", robots="panda"))
 
 
 def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
@@ -100,7 +105,7 @@ def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
     path = tmp_path / "blocks.pddl"
     path.write_text(text.rstrip().removesuffix(")") + more + ")", encoding="utf-8")
     scene, goal = tk.load_scene("panda_table", "blocks3"), "(and (marked a) (seen a))"
-    result = tk.plan(scene, domain=path, semantics="blocks", goal=goal, seed=0)
+    result = tk.solve(tk.PlanningProblem(scene, domain=path, semantics="blocks", goal=goal), tk.PlanningOptions(seed=0))
     assert result.plan is not None, result.explanation
     steps = {step.action.name: step for step in result.plan.steps}
     assert {*steps} == {"pick-up--2", "look--2"}
@@ -112,7 +117,9 @@ def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
 
 def test_facts_steer_the_plan_and_end_as_they_are_predicted() -> None:
     """Facts of a problem file are in the scene of the plan; the actions change them."""
-    result = tk.plan(tk.load_scene("panda_table", "blocks3"), domain=DOMAIN, semantics="blocks", goal=PROBLEM)
+    result = tk.solve(
+        tk.PlanningProblem(tk.load_scene("panda_table", "blocks3"), domain=DOMAIN, semantics="blocks", goal=PROBLEM)
+    )
     assert result.plan is not None, result.explanation
     names = [step.action.name for step in result.plan.steps]
     assert sorted(names) == ["pick-up", "pick-up", "stack", "stack", "switch-on", "wash", "wash"]
@@ -125,7 +132,7 @@ def test_plan_files_have_the_changes(tmp_path: Path) -> None:
     """A plan file tells what changes, and is refused where that cannot be."""
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
     goal = "(and (lit ceiling-lamp) (not (dirty a)))"
-    result = tk.plan(scene, domain=DOMAIN, semantics="blocks", goal=goal)
+    result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal=goal))
     assert result.plan is not None
     path = tmp_path / "plan.json"
     tk.save_plan(result.plan, path)
@@ -148,7 +155,7 @@ def test_plan_files_have_the_changes(tmp_path: Path) -> None:
 def test_a_changed_plan_is_invalid() -> None:
     """The checker misses the facts of a plan without its changes."""
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
-    result = tk.plan(scene, domain=DOMAIN, semantics="blocks", goal="(not (dirty a))")
+    result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal="(not (dirty a))"))
     assert result.plan is not None
     document = tk.plans.plan_to_dict(result.plan)
     other = tk.validate_plan(result.plan, domain=DOMAIN, scene=tk.load_scene("panda_table", "blocks3"))
@@ -164,7 +171,7 @@ def test_goals_of_all_kinds_combine() -> None:
     start = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
     wanted = change_task_facts(start.reparent("a", "b", pose=tk.Pose([0.0, 0.0, 0.05])), remove=["(dirty a)"])
     goals = [GoalScene(wanted, ("a",)), "(lit ceiling-lamp)", ObjectIn("c", "table")]
-    result = tk.plan(start, domain=DOMAIN, semantics="blocks", goal=goals)
+    result = tk.solve(tk.PlanningProblem(start, domain=DOMAIN, semantics="blocks", goal=goals))
     assert result.plan is not None, result.explanation
     assert result.plan.goal == "(and (and (on a b) (not (dirty a))) (lit ceiling-lamp))"
     assert tk.validate_plan(result.plan, domain=DOMAIN).is_valid
@@ -183,7 +190,11 @@ def test_a_fact_is_derived_or_stored_never_both(tmp_path: Path) -> None:
     """The message has the predicate and who derives it."""
     scene = tk.load_scene("panda_table", "blocks3")
     with pytest.raises(TaskError, match=r"stores \(clear a\), but semantics of domain 'blocks' derives"):
-        tk.plan(change_task_facts(scene, ["(clear a)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)")
+        tk.solve(
+            tk.PlanningProblem(
+                change_task_facts(scene, ["(clear a)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)"
+            )
+        )
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
     text = source + "class Semantics(Semantics): stored_predicates = frozenset({'handempty'})\n"
     (tmp_path / "semantics.py").write_text(text, encoding="utf-8")
@@ -196,15 +207,19 @@ def test_what_is_stored_must_exist(tmp_path: Path) -> None:
     """Objects and predicates of stored facts are known, and some action or scene has them."""
     scene = tk.load_scene("panda_table", "blocks3")
     with pytest.raises(TaskError, match=r"\(dirty plate\): unknown object 'plate'"):
-        tk.plan(change_task_facts(scene, ["(dirty plate)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)")
+        tk.solve(
+            tk.PlanningProblem(
+                change_task_facts(scene, ["(dirty plate)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)"
+            )
+        )
     path = extended("blocks", tmp_path, "")
     with pytest.raises(TaskError, match=r"blocks.pddl:5: predicate 'marked' has no semantics: none derives"):
-        tk.plan(scene, domain=path, semantics="blocks", goal="(on a b)")
+        tk.solve(tk.PlanningProblem(scene, domain=path, semantics="blocks", goal="(on a b)"))
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
     text = source + "class Semantics(Semantics): stored_predicates = frozenset({'dity'})\n"
     (tmp_path / "semantics.py").write_text(text, encoding="utf-8")
     with pytest.raises(TaskError, match="'stored_predicates' of the semantics: unknown predicate 'dity'"):
-        tk.plan(scene, domain=DOMAIN, semantics=tmp_path / "semantics.py", goal="(on a b)")
+        tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics=tmp_path / "semantics.py", goal="(on a b)"))
 
 
 def test_facts_of_other_domains_are_ignored() -> None:

@@ -30,7 +30,7 @@ def at(name: str, x: float, y: float, turn: float = 0.0) -> ObjectAt:
 
 def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitchen") -> Plan:
     """Return a plan that passes its check, meets its goals and has actions of the domain alone."""
-    result = tk.plan(scene, goal=list(goals), domain=domain, robot=GANTRY, max_iterations=6)
+    result = tk.plan(scene, goal=list(goals), domain=domain, robot=GANTRY, options=tk.PlanningOptions(max_iterations=6))
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
     assert report.is_valid, report.problems
@@ -101,7 +101,7 @@ def test_an_exchange_is_simulated() -> None:
     goals = [
         ObjectAt(name, scene.pose(other, relative_to="table"), relative_to="table") for name, other in ("ab", "ba")
     ]
-    result = tk.plan(scene, goal=goals, domain="kitchen", max_iterations=6)
+    result = tk.plan(scene, goal=goals, domain="kitchen", options=tk.PlanningOptions(max_iterations=6))
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     assert tk.simulate(result.plan).is_successful

@@ -31,7 +31,7 @@ def height(scene: SceneGraph, name: str) -> float:
 def test_a_stove_holds_what_fits_in_the_right_order(number: int) -> None:
     """Sixteen things stay on the stove: none is taken away again, though the flange collides with taller neighbours."""
     instance = FAMILIES["cook16"].instance(number)
-    result = tk.plan(instance.problem(), LIMITS)
+    result = tk.solve(instance.problem(), LIMITS)
     assert result.plan is not None
     assert len(result.plan.steps) == instance.known_steps
     assert tk.validate_plan(result.plan).is_valid
@@ -41,7 +41,7 @@ def test_a_stove_holds_what_fits_in_the_right_order(number: int) -> None:
 def test_the_last_place_is_used_in_turn() -> None:
     """Of 24 things at most 19 fit: the plan takes away the one that it placed last, and no other."""
     instance = FAMILIES["cook24"].instance(2)
-    result = tk.plan(instance.problem(), LIMITS)
+    result = tk.solve(instance.problem(), LIMITS)
     assert result.plan is not None
     assert len(result.plan.steps) <= 1.05 * instance.known_steps
     assert tk.validate_plan(result.plan).is_valid

@@ -31,10 +31,7 @@ def plan(
         domain=domain,
         goal="(on target mat)",
         robot="panda",
-        max_iterations=iterations,
-        time_limit=seconds,
-        suggest=False,
-        samplers=samplers,
+        options=tk.PlanningOptions(max_iterations=iterations, time_limit=seconds, suggest=False, samplers=samplers),
     )
 
 

@@ -93,7 +93,13 @@ def test_what_an_exhaustive_search_solves_is_planned(kind: str) -> None:
         if exhaustive_plan(problem) is None:
             continue
         solved += 1
-        result = tk.plan(problem.scene, domain="kitchen", goal=problem.goal, seed=seed, max_iterations=8, suggest=False)
+        result = tk.plan(
+            problem.scene,
+            domain="kitchen",
+            goal=problem.goal,
+            seed=seed,
+            options=tk.PlanningOptions(max_iterations=8, suggest=False),
+        )
         assert result.plan is not None, (kind, seed, result.explanation)
         assert tk.validate_plan(result.plan).is_valid
     assert solved

@@ -256,7 +256,7 @@ def test_what_is_proved_ends_planning_at_once() -> None:
         shapes=[tk.graph.AttachedShape(Box([0.1, 0.1, 0.1]))],
     )
     scene = with_block(scene, "b", [5.0, 0.0, BLOCK / 2], parent="island")
-    result = tk.plan(scene, goal="(on b a)", robot=GANTRY, max_iterations=8)
+    result = tk.plan(scene, goal="(on b a)", robot=GANTRY, options=tk.PlanningOptions(max_iterations=8))
     assert result.plan is None
     assert "out of the arm's reach" in result.explanation
     assert result.statistics.skeletons <= 6

@@ -20,7 +20,11 @@ from tmkit.tamp import PlanResult, PlanStatus
 def solved(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanResult:
     """Return the result of planning, ended by iterations, whose plan passes its checker."""
     result = tk.plan(
-        problem.scene, domain="kitchen", goal=problem.goal, seed=seed, max_iterations=iterations, suggest=False
+        problem.scene,
+        domain="kitchen",
+        goal=problem.goal,
+        seed=seed,
+        options=tk.PlanningOptions(max_iterations=iterations, suggest=False),
     )
     assert result.status is PlanStatus.SOLVED, result.explanation
     assert result.plan is not None
@@ -67,8 +71,7 @@ def test_task_plans_do_without_while_constraints_lead_to_new_ones() -> None:
         tk.load_scene("panda_ceiling", "ceiling7"),
         domain="blocks",
         goal=tk.data_path("domains/blocks/problems/ceiling7.pddl"),
-        max_iterations=1,
-        record_tree=True,
+        options=tk.PlanningOptions(max_iterations=1, record_tree=True),
     )
     assert result.status is PlanStatus.SOLVED
     assert result.statistics.skeletons > 1
@@ -128,7 +131,11 @@ def test_objects_are_handed_over_walls(name: str, steps: int) -> None:
     """Hands meet above what stands between the arms."""
     problem = PROBLEMS[name](0)
     result = tk.plan(
-        problem.scene, domain=problem.domain, goal=problem.goal, robot=problem.robot, max_iterations=2, suggest=False
+        problem.scene,
+        domain=problem.domain,
+        goal=problem.goal,
+        robot=problem.robot,
+        options=tk.PlanningOptions(max_iterations=2, suggest=False),
     )
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid

@@ -11,6 +11,7 @@ import pytest
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import ROBOT as KITCHEN_ROBOT, kitchen
+from support.planning import solve_with
 from support.processes import run_process
 from support.tamp_problems import PROBLEMS, TampProblem
 
@@ -28,12 +29,12 @@ FORCED_RESTARTS = SearchSettings(restart_after=1, restart_growth=1.2)
 
 def planned(problem: TampProblem, **options: object) -> PlanResult:
     """Return the result of planning, ended by rounds."""
-    return tk.plan(
+    return solve_with(
         problem.scene,
+        problem.goal,
         domain=problem.domain,
-        goal=problem.goal,
         robot=problem.robot,
-        **{"max_iterations": 3, "suggest": False, **options},  # type: ignore[arg-type]
+        **{"max_iterations": 3, "suggest": False, **options},
     )
 
 
@@ -147,7 +148,7 @@ WITHOUT_PLAN: dict[str, tuple[SceneGraph, dict[str, Any]]] = {
 def test_lessons_prove_nothing_and_rounds_end_the_search(name: str, rounds: int) -> None:
     """Assumptions from samples leave no task plan, and yet nothing is proved; the work is bounded by the rounds."""
     scene, task = WITHOUT_PLAN[name]
-    result = tk.plan(scene, max_iterations=rounds, suggest=False, **task)
+    result = solve_with(scene, max_iterations=rounds, suggest=False, **task)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert result.diagnosis.constraints
     assert name == "island" or not any(constraint.is_proved for constraint in result.diagnosis.constraints)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.blocks import SUSSMAN, blocks_scene, with_box
 from support.gantry import GANTRY, HEIGHT, SUCKER
+from support.planning import solve_with
 
 import tmkit as tk
 from tmkit.errors import TaskError
@@ -26,7 +27,7 @@ KINDS = ("transit", "approach", "grasp", "lift", "transfer", "lower", "release",
 
 def make_plan(scene: SceneGraph, goal: str, **options: Any) -> Plan:
     """Return a plan of the gantry that must be found."""
-    result = tk.plan(scene, goal=goal, robot=options.pop("robot", GANTRY), **options)
+    result = solve_with(scene, goal, **{"robot": GANTRY, **options})
     assert result.plan is not None, result.explanation
     return result.plan
 

@@ -97,7 +97,9 @@ def test_a_file_without_actions_is_no_plan(plan: Plan, tmp_path: Path, text: str
 def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
     """A plan of another domain and arm needs nothing but its scene; a path in the header is not used."""
     scene = tk.load_scene("iiwa_table", "blocks2")
-    result = tk.plan(scene, domain="kitchen", goal="(holding a)", robot="iiwa", max_iterations=4)
+    result = tk.plan(
+        scene, domain="kitchen", goal="(holding a)", robot="iiwa", options=tk.PlanningOptions(max_iterations=4)
+    )
     assert result.plan is not None
     path = tmp_path / "plan.tmp"
     tk.save_plan(result.plan, path)
@@ -111,7 +113,9 @@ def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
 
 def test_observations_are_not_written(tmp_path: Path) -> None:
     """A plan that looks at something has no form in this format, and nothing is written."""
-    plan = tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B, max_iterations=4).plan
+    plan = tk.plan(
+        unsure_blocks(), domain="blocks_uncertain", goal=ON_B, options=tk.PlanningOptions(max_iterations=4)
+    ).plan
     assert plan is not None
     with pytest.raises(PlanFileError, match=r"step 1 \(look a\) observes frames, which the format cannot express"):
         tk.save_plan(plan, tmp_path / "plan.tmp")

@@ -93,7 +93,10 @@ def test_numbers_are_planned_with_motions(tmp_path: Path) -> None:
     goal = "(:init (= (water) 0)) (:goal (and (clean b0) (clean b1)))"
     problem.write_text(f"(define (problem wash) (:domain kitchen) {goal})", encoding="utf-8")
     planner = UnifiedPlanner("tamer")
-    result = tk.plan(kitchen(2), domain=domain, semantics="kitchen", goal=problem, robot=ROBOT, task_planner=planner)
+    result = tk.solve(
+        tk.PlanningProblem(kitchen(2), domain=domain, semantics="kitchen", goal=problem, robots=ROBOT),
+        tk.PlanningOptions(task_planner=planner),
+    )
     assert result.plan is not None, result.explanation
     assert [step.action.name for step in result.plan.steps].count("fill") == 2
     tk.save_plan(result.plan, tmp_path / "plan.json")

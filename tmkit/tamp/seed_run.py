@@ -50,10 +50,10 @@ _log = logging.getLogger(__name__)
 _BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
 
 
-def solve(
+def run_seed(
     problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
 ) -> PlanResult:
-    """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.plan`."""
+    """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.solve`."""
     context = planning_context(problem, options, on_progress=on_progress)
     with context.domain.blamed("planning", if_traced=True):
         result = run_search(context)
@@ -68,7 +68,7 @@ def solve(
 def planning_context(
     problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
 ) -> PlanningContext:
-    """Return what the run of a problem is given; the errors are those of :func:`tmkit.plan`."""
+    """Return what the run of a problem is given; the errors are those of :func:`tmkit.solve`."""
     problem = with_pieces(problem)
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(problem.domain, manipulator=manipulators, semantics=problem.semantics)
