@@ -3,7 +3,7 @@
 from tmkit._support.data import data_path as data_path
 from tmkit._support.version import __version__ as __version__
 from tmkit.errors import TmkitError as TmkitError
-from tmkit.formats import load_scene as load_scene
+from tmkit.formats import ReadingOptions as ReadingOptions, load_scene as load_scene
 from tmkit.graph import (
     AttachedShape as AttachedShape,
     Box as Box,

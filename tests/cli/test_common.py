@@ -13,6 +13,7 @@ from tmkit.cli import ExitCode
 from tmkit.cli.common import errors_about, load, load_goal, make_folder, note, package_folders, write_json
 from tmkit.cli.reporting import fail, print_json, say
 from tmkit.errors import MissingExtraError, OutputError, SceneError, TmkitError
+from tmkit.formats import ReadingOptions
 
 
 def test_packages_by_name() -> None:
@@ -90,6 +91,6 @@ def test_scenes_are_loaded_in_order() -> None:
     scene = load(["panda_table", "blocks1"])
     assert {"panda_link0", "a"} <= set(scene.frame_names)
     with pytest.raises(TmkitError, match="'some'"):
-        load(["panda_table"], meshes="some")
+        load(["panda_table"], reading=ReadingOptions(meshes="some"))
     with pytest.raises(TmkitError, match="'some'"):
-        load_goal(scene, ["blocks1"], meshes="some")
+        load_goal(scene, ["blocks1"], reading=ReadingOptions(meshes="some"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.graph import SceneGraph
 
 Loader = Callable[..., SceneGraph]
@@ -25,6 +25,8 @@ def load(tmp_path: Path) -> Loader:
             (tmp_path / name.replace("__", ".")).write_text(content)
         path = tmp_path / f"main{suffix}"
         path.write_text(text)
-        return load_scene(path, **(options or {}))
+        wanted = dict(options or {})
+        on_note = wanted.pop("on_note", None)
+        return load_scene(path, reading=ReadingOptions(**wanted), on_note=on_note)
 
     return loader

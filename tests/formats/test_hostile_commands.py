@@ -29,7 +29,7 @@ from tmkit import cli
 from tmkit._support.data import data_roots
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.robots import find_manipulator
 from tmkit.tamp import load_planning_domain
 
@@ -140,11 +140,14 @@ def test_the_limit_of_frames_counts_all_files(folder: Path) -> None:
     (folder / "all.robray").write_text("".join(f'include "{name}.robray"\n' for name in "abc"), encoding="ascii")
     limits = ReadingLimits(frames=5)
     for files in (["a.robray", "b.robray", "c.robray"], ["all.robray"]):
-        assert len(load_scene(*(folder / file for file in files), limits=ReadingLimits(frames=6))) == 7
+        assert (
+            len(load_scene(*(folder / file for file in files), reading=ReadingOptions(limits=ReadingLimits(frames=6))))
+            == 7
+        )
         with pytest.raises(FileFormatError, match=r"c\.robray:1:\d+: the scene has more than 5 frames"):
-            load_scene(*(folder / file for file in files), limits=limits)
+            load_scene(*(folder / file for file in files), reading=ReadingOptions(limits=limits))
     with pytest.raises(FileFormatError, match=r"b\.robray: with the files read before it, it has more than 0\.0001 MB"):
-        load_scene(folder / "all.robray", limits=ReadingLimits(robray_bytes=100))
+        load_scene(folder / "all.robray", reading=ReadingOptions(limits=ReadingLimits(robray_bytes=100)))
 
 
 @pytest.mark.parametrize(

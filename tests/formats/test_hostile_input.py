@@ -10,7 +10,7 @@ from formats.conftest import Loader
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError, MeshError
-from tmkit.formats import load_scene, scene_dump, scene_from_dict, scene_to_dict
+from tmkit.formats import ReadingOptions, load_scene, scene_dump, scene_from_dict, scene_to_dict
 
 DEEP = 100_000
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -118,7 +118,7 @@ def test_paths_that_leave_the_folders_are_refused_unless_allowed(project: Path, 
     if not uri.startswith("package:"):  # a package is one by its name, when the file is part of it
         with pytest.raises(MeshError, match=r"x.robray:1:\d+: .* outside the folders that .* may read .*--allow"):
             load_scene(path)
-    assert "f" in load_scene(path, allow_folders=[secret.parent])
+    assert "f" in load_scene(path, reading=ReadingOptions(allow_folders=[secret.parent]))
 
 
 def test_a_package_named_after_a_system_folder_is_refused(project: Path) -> None:
@@ -159,7 +159,7 @@ def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
         load_scene(path)
     path.write_text("frame a {}")
     with pytest.raises(FileFormatError, match="is too large"):
-        load_scene(path, limits=ReadingLimits(robray_bytes=5))
+        load_scene(path, reading=ReadingOptions(limits=ReadingLimits(robray_bytes=5)))
     assert read_bytes(path, limit=10) == b"frame a {}"
 
 

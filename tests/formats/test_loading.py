@@ -12,7 +12,7 @@ import pytest
 from support.processes import run_process
 
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
-from tmkit.formats import load_scene, write_json_scene
+from tmkit.formats import ReadingOptions, load_scene, write_json_scene
 from tmkit.graph import AttachedShape, Box, Inertia, Mimic, Prismatic, Revolute, SceneGraph, Stamped
 from tmkit.spatial import Pose
 
@@ -238,12 +238,14 @@ def test_a_scene_may_be_named_by_a_package_uri(kind: type, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm").mkdir()
     write(tmp_path / "arm", robot__urdf=ROBOT)
-    found = load_scene(kind("package://my_arm/robot.urdf"), packages={"my_arm": tmp_path / "arm"})
+    found = load_scene(
+        kind("package://my_arm/robot.urdf"), reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"})
+    )
     assert "hand" in found
     assert "panda_link0" in load_scene(kind("package://tmkit/scenes/panda_table.robray"))
     with pytest.raises(
         MissingFileError, match=r"there is no file 'package://my_arm/robt.urdf'.*did you mean 'robot.urdf'"
     ):
-        load_scene(kind("package://my_arm/robt.urdf"), packages={"my_arm": tmp_path / "arm"})
+        load_scene(kind("package://my_arm/robt.urdf"), reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"}))
     with pytest.raises(MissingFileError, match="package 'my_arm': there is no folder 'nowhere'"):
-        load_scene(kind("package://my_arm/robot.urdf"), packages={"my_arm": "nowhere"})
+        load_scene(kind("package://my_arm/robot.urdf"), reading=ReadingOptions(packages={"my_arm": "nowhere"}))

@@ -15,7 +15,7 @@ from support.processes import run_process
 
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.formats.srdf.values import RobotSemantics, SrdfGroup, group_members
 from tmkit.graph import Continuous, SceneGraph
 
@@ -92,9 +92,9 @@ def test_the_limit_of_includes_can_be_raised_and_lowered(tmp_path: Path) -> None
     """It is one of the limits of reading, and counts a file as often as it is included."""
     (tmp_path / "tree.sdf").write_text(sdf(None), encoding="ascii")
     (tmp_path / "forest.sdf").write_text(sdf("tree.sdf"), encoding="ascii")
-    assert len(load_scene(tmp_path / "forest.sdf", limits=ReadingLimits(includes=10))) == 12
+    assert len(load_scene(tmp_path / "forest.sdf", reading=ReadingOptions(limits=ReadingLimits(includes=10)))) == 12
     with pytest.raises(FileFormatError, match=r"forest\.sdf:1: more than 9 files are included"):
-        load_scene(tmp_path / "forest.sdf", limits=ReadingLimits(includes=9))
+        load_scene(tmp_path / "forest.sdf", reading=ReadingOptions(limits=ReadingLimits(includes=9)))
 
 
 def test_mujoco_takes_a_file_once(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from support.processes import Process, run_process
 
 from tmkit._support.source_location import ImportNote
 from tmkit.errors import FileFormatError
-from tmkit.formats import load_scene, scene_cache
+from tmkit.formats import ReadingOptions, load_scene, scene_cache
 from tmkit.formats.mesh import meshes
 from tmkit.formats.scene_cache import SceneCache
 from tmkit.graph import Box, SceneGraph
@@ -607,6 +607,8 @@ def test_xacro_is_expanded_each_time(cache: SceneCache, tmp_path: Path) -> None:
     for name in ("one", "two"):
         joint = f'<joint name="more" type="fixed"><parent link="base"/><child link="{name}"/></joint>'
         (robot / "more.xacro").write_text(f'<robot><link name="{name}"/>{joint}</robot>')
-        scenes.append(load_scene(robot / "r.xacro", allow_xacro=True, complete=False).frame_names)
+        scenes.append(
+            load_scene(robot / "r.xacro", complete=False, reading=ReadingOptions(allow_xacro=True)).frame_names
+        )
     assert ["one" in scenes[0], "two" in scenes[1]] == [True, True]
     assert cache.entries() == []

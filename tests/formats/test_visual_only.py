@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import tmkit as tk
 from tmkit.cli.commands import app
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.robots import check_robot
 
 _CUBE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
@@ -61,14 +61,14 @@ def test_loading_names_the_links(robot: Path) -> None:
     scene = load_scene(robot, on_note=notes.append)
     (note,) = (str(note) for note in notes if "collide" in str(note))
     assert "no collision shape, which cannot collide: 'gripper', 'jaw'; " in note
-    assert "--meshes visual-as-collision (meshes='visual-as-collision' in Python)" in note
+    assert "--meshes visual-as-collision (ReadingOptions(meshes='visual-as-collision') in Python)" in note
     assert _solid(scene) == {"base"}
 
 
 def test_visual_shapes_collide_on_request(robot: Path) -> None:
     """Those of links without any; neighbours may touch."""
     notes: list[object] = []
-    scene = load_scene(robot, meshes="visual-as-collision", on_note=notes.append)
+    scene = load_scene(robot, on_note=notes.append, reading=ReadingOptions(meshes="visual-as-collision"))
     assert _solid(scene) == {"base", "gripper", "jaw"}
     assert not [note for note in notes if "collide" in str(note)]
     assert {(a, b) for a, b, _ in scene.allowed_pairs} >= {("gripper", "jaw")}
@@ -82,7 +82,7 @@ def test_links_with_collision_shapes_keep_these(tmp_path: Path) -> None:
     )
     (tmp_path / "jaw.obj").write_text(_CUBE)
     (tmp_path / "r.urdf").write_text(both)
-    scene = load_scene(tmp_path / "r.urdf", meshes="visual-as-collision")
+    scene = load_scene(tmp_path / "r.urdf", reading=ReadingOptions(meshes="visual-as-collision"))
     assert [part.shape.kind for part in scene.shapes("gripper") if part.collision] == ["sphere"]
 
 
@@ -91,7 +91,7 @@ def test_a_missing_visual_mesh_that_is_to_collide_is_refused(tmp_path: Path) -> 
     (tmp_path / "r.urdf").write_text(_URDF)
     load_scene(tmp_path / "r.urdf")
     with pytest.raises(FileFormatError, match=r"r\.urdf:4: there is no file 'jaw.obj'"):
-        load_scene(tmp_path / "r.urdf", meshes="visual-as-collision")
+        load_scene(tmp_path / "r.urdf", reading=ReadingOptions(meshes="visual-as-collision"))
 
 
 def test_the_check_of_a_robot_names_them(tmp_path: Path) -> None:
@@ -125,4 +125,4 @@ def test_the_explanation_of_a_plan_names_them() -> None:
 def test_an_unknown_choice_lists_the_known(tmp_path: Path) -> None:
     """With the nearest."""
     with pytest.raises(SceneError, match=r"'visual-as-collision'.*did you mean 'visual-as-collision'"):
-        load_scene("panda_table", meshes="visual_as_collision")
+        load_scene("panda_table", reading=ReadingOptions(meshes="visual_as_collision"))

@@ -27,7 +27,7 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
     """Spatial and classical accelerations of frames, momentum and energy of the whole robot; to 1e-10."""
     file, tip = ROBOTS[robot]
     path = str(example_robot_data() / file)
-    scene = tk.load_scene(path, meshes="skip")
+    scene = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip"))
     model = pinocchio.buildModelFromUrdf(path, *([pinocchio.JointModelFreeFlyer()] if moves else []))
     root, rng, data = scene.root(tip), np.random.default_rng(7), model.createData()
     order = [name for name in model.names[1:] if name in scene.joint_names]

@@ -60,7 +60,7 @@ def test_a_reading_is_the_touch_and_the_weight_and_the_bias(seed: int) -> None:
 def test_the_weight_is_that_of_pinocchio(robot: str, joint: str) -> None:
     """All that moves with a joint weighs at the joint's frame what pinocchio's inertias weigh there."""
     path = str(example_robot_data() / f"{robot}_description/urdf/{robot}.urdf")
-    scene, model = tk.load_scene(path, meshes="skip"), pinocchio.buildModelFromUrdf(path)
+    scene, model = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip")), pinocchio.buildModelFromUrdf(path)
     data, q = model.createData(), np.random.default_rng(1).uniform(-1.0, 1.0, len(scene.joint_names))
     theirs = pinocchio.neutral(model)
     for name in model.names[1:]:

@@ -30,7 +30,7 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
     """Of frames all over the robot, local, in the world's axes, and about the world's origin; to 1e-10."""
     file, tip = ROBOTS[robot]
     path = str(example_robot_data() / file)
-    scene = tk.load_scene(path, meshes="skip")
+    scene = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip"))
     model = pinocchio.buildModelFromUrdf(path)
     data, rng = model.createData(), np.random.default_rng(1)
     order = [name for name in model.names[1:] if name in scene.joint_names]  # those that mimic are independent there

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 import tmkit as tk
 from tmkit._support.toml_files import line_of_key
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
+from tmkit.formats import ReadingOptions
 from tmkit.formats.goal_scene import GoalScene
 from tmkit.plans import ArmAt, ObjectAt, ObjectIn
 from tmkit.tamp import PlanningOptions, load_planning_problem
@@ -199,7 +200,7 @@ def test_files_outside_the_project_are_not_read(tmp_path: Path) -> None:
         path = write(inside, PROBLEM.replace('"blocks2"', f'"{named}"'))
         with pytest.raises(FileFormatError, match=r"problem\.toml:2: scene\[1\]: .* lies outside the folders"):
             load_planning_problem(path)
-        assert "b" in load_planning_problem(path, allow_folders=[outside])[0].scene
+        assert "b" in load_planning_problem(path, reading=ReadingOptions(allow_folders=[outside]))[0].scene
 
 
 def test_a_range_error_in_python_names_the_option() -> None:

@@ -37,6 +37,7 @@ from tmkit.batch.generators import GeneratorSource
 from tmkit.batch.named_sources import import_source, make_source
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, ProblemSource
 from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
+from tmkit.formats import ReadingOptions
 from tmkit.formats.json.reading import JsonNode
 from tmkit.tamp.problem_files import lines_of, read_options, read_problem
 
@@ -51,9 +52,7 @@ def load_batch(
     *,
     domain: str | Path | None = None,
     semantics: str | Path | None = None,
-    allow_folders: Sequence[str | Path] = (),
-    packages: Mapping[str, str | Path] | None = None,
-    meshes: str = "load",
+    reading: ReadingOptions | None = None,
     allow_sources: Collection[str] = (),
 ) -> Batch:
     """Load a batch file.
@@ -62,9 +61,7 @@ def load_batch(
         path: the TOML file.
         domain: your domain in the place of the file's, whose code is run when planning begins.
         semantics: your semantics in the place of the file's.
-        allow_folders: as for :func:`tmkit.tamp.load_planning_problem`.
-        packages: as there.
-        meshes: as there.
+        reading: as for :func:`tmkit.tamp.load_planning_problem`.
         allow_sources: names ``MODULE:NAME`` of problem sources that the file may have; importing one runs its code.
 
     Raises:
@@ -77,8 +74,7 @@ def load_batch(
     file = Path(path)
     document, text = read_toml(file, "a batch")
     top = JsonNode(document, str(file))
-    reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
-    caller = _Caller(reading, domain, semantics, frozenset(allow_sources))
+    caller = _Caller(reading or ReadingOptions(), domain, semantics, frozenset(allow_sources))
     with lines_of(text):
         known = option_kinds(BatchOptions)
         top.only("problems", *known)
@@ -101,7 +97,7 @@ def load_batch(
 class _Caller:
     """The caller's share of a batch: what may be read and run, and the domain in the place of a file's."""
 
-    reading: Mapping[str, Any]
+    reading: ReadingOptions
     domain: str | Path | None
     semantics: str | Path | None
     allow_sources: frozenset[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, Packages, errors_about, load, note, require_writable
+from tmkit.cli.common import AllowFolders, AsJson, Packages, errors_about, load, note, reading_of, require_writable
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.serving import Settings, TransportName, WorldName, settings_of
@@ -140,7 +140,7 @@ def replay(
     options["poses"] = dict(text.rpartition("=")[::2] for text in pose or ())
     if output is not None:
         require_writable(output)
-        start = load(scenes, allow=allow, packages=package) if scenes else None
+        start = load(scenes, reading=reading_of(allow, package)) if scenes else None
         buffer = Buffer(window, scene=start)
         report = play_bag(bag, buffer, wait_until=_pace(rate or 0.0, lambda: None), **options)
         _tell(bag, buffer, report)

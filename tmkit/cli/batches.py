@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, package_folders
+from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, reading_of
 from tmkit.cli.reporting import print_json, progress, say
 
 
@@ -49,9 +49,7 @@ def batch(
             file,
             domain=domain,
             semantics=semantics,
-            allow_folders=allow or (),
-            packages=package_folders(package),
-            meshes=meshes,
+            reading=reading_of(allow, package, meshes),
             allow_sources=allow_source or (),
         )
     with progress("planning") as work:

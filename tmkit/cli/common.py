@@ -17,6 +17,7 @@ from tmkit.errors import MissingExtraError, OutputError, TmkitError, UnknownName
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import ImportNote
+    from tmkit.formats import ReadingOptions
     from tmkit.formats.goal_scene import GoalScene
     from tmkit.graph import SceneGraph
     from tmkit.plug_ins import MakerGroup
@@ -103,45 +104,34 @@ def note(message: str) -> None:
 def load(
     scenes: list[str],
     *,
-    allow: Sequence[Path] | None = None,
-    packages: Sequence[str] | None = None,
-    meshes: str = "load",
+    reading: ReadingOptions | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
     on_file: Callable[[Path], None] | None = None,
     complete: bool = True,
-    allow_xacro: bool = False,
 ) -> SceneGraph:
-    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`. Packages are ``NAME=DIR``."""
+    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`."""
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
-        return load_scene(
-            *scenes,
-            allow_folders=allow or (),
-            packages=package_folders(packages),
-            meshes=meshes,
-            on_note=on_note,
-            on_file=on_file,
-            complete=complete,
-            allow_xacro=allow_xacro,
-        )
+        return load_scene(*scenes, reading=reading, on_note=on_note, on_file=on_file, complete=complete)
 
 
-def load_goal(
-    scene: SceneGraph,
-    files: list[str],
-    *,
-    allow: Sequence[Path] | None = None,
-    packages: Sequence[str] | None = None,
-    meshes: str = "load",
-) -> GoalScene:
+def load_goal(scene: SceneGraph, files: list[str], *, reading: ReadingOptions | None = None) -> GoalScene:
     """Load the scene files that describe the goal, over the start scene; see :func:`load`."""
     from tmkit.formats import load_goal_scene
 
     with progress("reading the goal"):
-        return load_goal_scene(
-            scene, *files, allow_folders=allow or (), packages=package_folders(packages), meshes=meshes
-        )
+        return load_goal_scene(scene, *files, reading=reading)
+
+
+def reading_of(
+    allow: Sequence[Path] | None, package: Sequence[str] | None = None, meshes: str = "load", *, xacro: bool = False
+) -> ReadingOptions:
+    """Return where files are sought by the options ``--allow``, ``--package`` (``NAME=DIR``) and ``--meshes``."""
+    from tmkit.formats import ReadingOptions
+
+    folders = package_folders(package)
+    return ReadingOptions(packages=folders, meshes=meshes, allow_folders=tuple(allow or ()), allow_xacro=xacro)
 
 
 def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:

@@ -26,7 +26,7 @@ from tmkit._support.data import is_bare
 from tmkit._support.json_files import read_json
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.options import OptionKind, option_kinds
-from tmkit.cli.common import errors_about, load
+from tmkit.cli.common import errors_about, load, reading_of
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
 from tmkit.tamp.options import PlanningOptions
@@ -104,7 +104,7 @@ def load_plan_file(
             f"'{path}' is a .tmp plan, which has no scene in it; name the scene it starts in, e.g. --scene panda_table",
             param_hint="--scene",
         )
-    scene = load(scenes, allow=allow, packages=packages, meshes=meshes)
+    scene = load(scenes, reading=reading_of(allow, packages, meshes))
     arms = robot or list(read_tmp_header(path).robots)
     return load_tmp_plan(
         path,

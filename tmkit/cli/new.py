@@ -13,7 +13,7 @@ import typer
 
 from tmkit._support.data import data_path
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, Meshes, Packages, Scenes, Seed, load, require_writable
+from tmkit.cli.common import AllowFolders, Meshes, Packages, Scenes, Seed, load, reading_of, require_writable
 from tmkit.cli.inputs import joint_values
 from tmkit.cli.reporting import fail, progress, say
 from tmkit.cli.robots import inferred_arm, pick_a_cube
@@ -65,7 +65,7 @@ def robot(
     if picture is not None:
         require_writable(picture)
     notes: list[object] = []  # 'tmkit robot check' prints them
-    loaded = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
+    loaded = load(scenes, reading=reading_of(allow, package, meshes), on_note=notes.append)
     assistant = _Assistant(
         loaded,
         target.stem,
@@ -74,7 +74,7 @@ def robot(
         tool,
         hand,
         seed,
-        lambda name: load([name], allow=allow, packages=package, meshes=meshes),
+        lambda name: load([name], reading=reading_of(allow, package, meshes)),
     )
     asks = not yes and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     overlaps = assistant.allow_overlaps(asks=asks)

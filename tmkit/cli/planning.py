@@ -27,7 +27,7 @@ from tmkit.cli.common import (
     load,
     load_goal,
     make_folder,
-    package_folders,
+    reading_of,
     require_plug_in,
     require_writable,
     write_json,
@@ -230,20 +230,15 @@ def plan(
     if file is not None:
         with progress("reading the problem"):
             task, in_file = tk.load_planning_problem(
-                file,
-                domain=domain,
-                semantics=semantics,
-                allow_folders=allow or (),
-                packages=package_folders(package),
-                meshes=meshes,
+                file, domain=domain, semantics=semantics, reading=reading_of(allow, package, meshes)
             )
         wanted = with_options(in_file, options)
     else:
-        scene = load(scenes, allow=allow, packages=package, meshes=meshes)
+        scene = load(scenes, reading=reading_of(allow, package, meshes))
         robots = robot or ["panda"]
         q = start_configuration(scene, robots, start)
         check_goals(goals, scene, file=goal_file)
-        shown = load_goal(scene, goal_scene, allow=allow, packages=package, meshes=meshes) if goal_scene else None
+        shown = load_goal(scene, goal_scene, reading=reading_of(allow, package, meshes)) if goal_scene else None
         stated = [goals] if isinstance(goals, str) else goals or ()
         all_goals = [part for part in (shown, problem, *stated) if part is not None]
         task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
@@ -312,7 +307,7 @@ def check(
         meshes=meshes,
         compares=True,
     )
-    own = load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and not is_tmp else None
+    own = load(scenes, reading=reading_of(allow, package, meshes)) if scenes and not is_tmp else None
     own = plan.scene if is_tmp else own  # a .tmp plan is read for the caller's scene and arms
     with errors_about(path):
         report = _check(plan, domain, semantics, scene=own, robot=None if is_tmp else robot)

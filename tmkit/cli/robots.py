@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import AllowFolders, AsJson, Meshes, Packages, Scenes, Seed, load, note, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    Meshes,
+    Packages,
+    Scenes,
+    Seed,
+    load,
+    note,
+    reading_of,
+    require_writable,
+)
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
@@ -77,7 +88,7 @@ def check(
         if path is not None:
             require_writable(path)
     notes: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
+    scene = load(scenes, reading=reading_of(allow, package, meshes), on_note=notes.append)
     inferred = None
     with progress("checking the robot"):
         if robot is None and scene.joint_names:

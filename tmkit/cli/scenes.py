@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, AllowXacro, AsJson, Meshes, Packages, Scenes, load, require_writable
+from tmkit.cli.common import (
+    AllowFolders,
+    AllowXacro,
+    AsJson,
+    Meshes,
+    Packages,
+    Scenes,
+    load,
+    reading_of,
+    require_writable,
+)
 from tmkit.cli.events import error_fields
 from tmkit.cli.reporting import print_json, progress, say
 from tmkit.cli.signals import ExitCode
@@ -20,6 +30,7 @@ from tmkit.errors import TmkitError
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import ImportNote
+    from tmkit.formats import ReadingOptions
     from tmkit.graph import SceneGraph
 
 _DEEPEST_SHOWN = 50  # levels
@@ -39,7 +50,7 @@ def dump(
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, complete=False, allow_xacro=allow_xacro)
+    scene = load(scenes, reading=reading_of(allow, package, meshes, xacro=allow_xacro), complete=False)
     if as_json:
         print_json(scene_dump(scene))
         return
@@ -67,9 +78,7 @@ def check(
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
 
     def check_once(on_file: Callable[[Path], None] | None = None) -> bool:
-        return _check(
-            scenes, on_file, as_json=as_json, allow=allow, packages=package, meshes=meshes, allow_xacro=allow_xacro
-        )
+        return _check(scenes, on_file, as_json=as_json, reading=reading_of(allow, package, meshes, xacro=allow_xacro))
 
     if watch:
         check_again(check_once, as_json=as_json)
@@ -78,28 +87,13 @@ def check(
 
 
 def _check(
-    scenes: list[str],
-    on_file: Callable[[Path], None] | None,
-    *,
-    as_json: bool,
-    allow: list[Path] | None,
-    packages: list[str] | None,
-    meshes: str,
-    allow_xacro: bool,
+    scenes: list[str], on_file: Callable[[Path], None] | None, *, as_json: bool, reading: ReadingOptions
 ) -> bool:
     """Print the check of a scene; return whether it has no problem."""
     from tmkit.formats import check_scene
 
     notes: list[ImportNote] = []
-    scene = load(
-        scenes,
-        allow=allow,
-        packages=packages,
-        meshes=meshes,
-        on_note=notes.append,
-        on_file=on_file,
-        allow_xacro=allow_xacro,
-    )
+    scene = load(scenes, reading=reading, on_note=notes.append, on_file=on_file)
     report = check_scene(scene)
     if as_json:
         print_json({**report.to_dict(), "files": [str(note) for note in notes]})
@@ -146,7 +140,7 @@ def convert(
     from tmkit.formats import convert_scene
 
     require_writable(output)
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, allow_xacro=allow_xacro)
+    scene = load(scenes, reading=reading_of(allow, package, meshes, xacro=allow_xacro))
     with progress("writing the scene"):
         files = convert_scene(scene, output)
     for file in files:
@@ -168,9 +162,9 @@ def compile_(
     from tmkit.formats import compile_scene, read_function_blocks
 
     require_writable(output)
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes)
+    scene = load(scenes, reading=reading_of(allow, package, meshes))
     with progress("writing the code"):
-        blocks = read_function_blocks(*scenes, allow_folders=allow or ())
+        blocks = read_function_blocks(*scenes, reading=reading_of(allow))
         files = compile_scene(scene, output, blocks=blocks, source=", ".join(Path(file).name for file in scenes))
     for file in files:
         say(f"Written to {file}")

@@ -20,7 +20,7 @@ import typer
 from tmkit._support.extras import importing
 from tmkit._support.named_code import named_module
 from tmkit._support.toml_files import read_toml
-from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note
+from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note, reading_of
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.reporting import say
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
@@ -104,7 +104,7 @@ def serve(
         raise typer.BadParameter(reason, param_hint="--listen")
     roles = None if tokens is None else read_tokens(tokens)
     is_new = log is None or not log.exists()
-    live = LiveScene(load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and is_new else None)
+    live = LiveScene(load(scenes, reading=reading_of(allow, package, meshes)) if scenes and is_new else None)
     runner = block_runner(live, block) if block else None
     carrier = load_transport(transport, listen, listen=True, world=world, settings=settings_of(setting))
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)

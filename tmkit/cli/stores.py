@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, require_writable
+from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, reading_of, require_writable
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.signals import ExitCode
 
@@ -68,7 +68,7 @@ def put(
     """Store a scene, merged from all files, as the next version of a branch; the folder is made if it is new."""
     from tmkit.store import Store
 
-    scene = load(scenes, allow=allow, packages=package)
+    scene = load(scenes, reading=reading_of(allow, package))
     with Store(folder) as store:
         say(store.put(scene, branch, message=message))
 

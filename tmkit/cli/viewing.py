@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tmkit.cli.common import AllowFolders, DomainOption, Meshes, Packages, load, package_folders, require_writable
+from tmkit.cli.common import AllowFolders, DomainOption, Meshes, Packages, load, reading_of, require_writable
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.inputs import read_json_file, start_configuration
 from tmkit.cli.reporting import progress, say
@@ -94,7 +94,7 @@ def view(
         shown = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robot or "panda")
     elif domain is not None and isinstance(shown, Plan):
         problem = PlanningProblem(scene, shown.q, domain=domain, goal=shown.goal, robots=shown.robots)
-    other = load(compare, allow=allow, packages=package, meshes=meshes) if compare else None
+    other = load(compare, reading=reading_of(allow, package, meshes)) if compare else None
     if html is not None:
         page = scene if isinstance(shown, PlanningProblem) else shown
         say(f"Written to {save_html(page, html, q=q, domain=domain if problem is not None else None)}")
@@ -126,16 +126,14 @@ def _read(
     alone = Path(files[0]) if len(files) == 1 else None
     if alone is not None and alone.suffix == _PROBLEM:
         with progress("reading the problem"):
-            return tk.load_planning_problem(
-                alone, domain=domain, allow_folders=allow or (), packages=package_folders(package), meshes=meshes
-            )[0]
+            return tk.load_planning_problem(alone, domain=domain, reading=reading_of(allow, package, meshes))[0]
     if alone is not None and alone.suffix == _PLAN:
         document = read_json_file(alone, what="plan or scene")
         if isinstance(document, dict) and "steps" in document:
             plan = tk.load_plan(alone)
             check_plan_domain(plan, alone, domain, None)
             return plan
-    return load(files, allow=allow, packages=package, meshes=meshes)
+    return load(files, reading=reading_of(allow, package, meshes))
 
 
 def wait_for_browser(viewer: Viewer, *, opens: bool) -> None:

@@ -13,5 +13,6 @@ from tmkit.formats.json.scene import (
 from tmkit.formats.loading import load_scene as load_scene
 from tmkit.formats.python_module import compile_scene as compile_scene
 from tmkit.formats.reading import read_function_blocks as read_function_blocks
+from tmkit.formats.reading_options import ReadingOptions as ReadingOptions
 from tmkit.formats.scene_check import check_scene as check_scene
 from tmkit.formats.urdf.writer import write_urdf as write_urdf

@@ -11,13 +11,13 @@ Invariants: only movable frames (class ``movable`` or ``moveable``) change their
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import ImportNote, did_you_mean, reported
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.reading import read_specifications
+from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
@@ -44,11 +44,7 @@ class GoalScene:
 def load_goal_scene(
     start: SceneGraph,
     *files: str | os.PathLike[str],
-    package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None,
-    meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (),
-    limits: ReadingLimits | None = None,
+    reading: ReadingOptions | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
 ) -> GoalScene:
     """Load files that show a goal, over the scene at the start.
@@ -56,11 +52,7 @@ def load_goal_scene(
     Args:
         start: the scene at the start; frames that the files name and do not declare are looked up in it.
         *files: as for :func:`load_scene`; a whole scene will do, with the robot or without.
-        package_path: folders in which packages of ``package://`` URIs are looked for first.
-        packages: as for :func:`load_scene`.
-        meshes: as for :func:`load_scene`.
-        allow_folders: as for :func:`load_scene`.
-        limits: as for :func:`load_scene`.
+        reading: as for :func:`load_scene`.
         on_note: as for :func:`load_scene`.
 
     Raises:
@@ -68,15 +60,7 @@ def load_goal_scene(
         FileFormatError: a file is wrong, moves what is not movable, or names an undeclared parent.
         MeshError: a mesh is missing or broken.
     """
-    read = read_specifications(
-        files,
-        package_path=package_path,
-        packages=packages,
-        meshes=meshes,
-        allow_folders=allow_folders,
-        limits=limits,
-        on_note=on_note,
-    )
+    read = read_specifications(files, reading=reading, on_note=on_note)
     goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
     for name, frame in goal.items():

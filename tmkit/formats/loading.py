@@ -6,16 +6,17 @@ The readers are imported when files are read, since that takes several times as 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tmkit._core import SceneGraph
 from tmkit._support.argument_errors import check_argument
-from tmkit._support.limits import ReadingLimits, Signature, files_seen
+from tmkit._support.limits import Signature, files_seen
 from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import FORMATS, located
 from tmkit.formats.scene_cache import SceneCache, key_of
 from tmkit.formats.urdf.format import XACRO
@@ -23,15 +24,10 @@ from tmkit.formats.urdf.format import XACRO
 
 def load_scene(
     *files: str | os.PathLike[str],
-    package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None,
-    meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (),
-    limits: ReadingLimits | None = None,
+    reading: ReadingOptions | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
     on_file: Callable[[Path], None] | None = None,
     complete: bool = True,
-    allow_xacro: bool | Mapping[str, str] = False,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene with the root ``world``.
 
@@ -39,22 +35,13 @@ def load_scene(
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
             ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml`` (MJCF), ``.usd``, ``.gltf``, ``.glb``,
             ``.json`` or ``.srdf`` file. The last lets pairs of links touch that the others declare.
-        package_path: folders in which packages of ``package://`` URIs are looked for first.
-        packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
-        meshes: of robot descriptions (URDF, SDF): ``"load"``: all. A collision mesh that is missing or broken is an
-            error. ``"available"``: leave those out with a note each. ``"skip"``: read no mesh at all, for kinematics.
-            ``"visual-as-collision"``: all, and links that have visual shapes but no collision shapes collide as these.
-        allow_folders: folders that the files may name meshes and includes in, besides those around the files
-            themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.package_uris`.
-        limits: how large files may be, and how deep includes.
+        reading: where packages and meshes are sought, limits, and whether xacro may run; the defaults if omitted.
         on_note: called with everything that a reader mended or omitted instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``notes.append`` collects them in a list.
         on_file: called with the path of each file before it is read: scene files, includes, meshes; and of each that is
             missing.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a note: for looking at a file by itself.
-        allow_xacro: expand those of the files that are ``.xacro`` files to URDF, by the extra ``formats``. **That runs
-            their code with your rights.** A mapping has the values of their arguments by name.
 
     Raises:
         MissingFileError: a file is not there; the message names the nearest that is.
@@ -66,8 +53,10 @@ def load_scene(
         raise SceneError("load_scene needs at least one file")
     for file in files:
         check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
-    paths, resolver = located(files, package_path, packages, meshes, allow_folders, limits)
-    xacro = {} if allow_xacro is True else allow_xacro
+    check_argument(reading, (ReadingOptions, type(None)), "reading", function="load_scene", words="ReadingOptions")
+    reading = reading or ReadingOptions()
+    paths, resolver = located(files, reading)
+    xacro = {} if reading.allow_xacro is True else reading.allow_xacro
     runs = {} if xacro is False else {path: xacro for path in paths if path.suffix.lower() in XACRO.suffixes}
     if on_file is not None:
         for path in paths:

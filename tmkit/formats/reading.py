@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, unheard
 from tmkit.errors import (
     ConfigurationError,
@@ -29,6 +28,7 @@ from tmkit.errors import (
 from tmkit.formats.format import Reading
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
+from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import find_format, located, readable_suffixes
 from tmkit.formats.rsg.format import RSG
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
@@ -50,7 +50,7 @@ _UNWARNED = np.errstate(all="ignore")
 @_UNWARNED
 def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
     """Read a file that an editor has open (``unsaved``: texts by real path), and build its scene without meshes."""
-    resolver = PackageResolver.of((), meshes="skip")
+    resolver = PackageResolver.of(ReadingOptions(meshes="skip"))
     loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved), note)
     draft = _read(path, loader, note, [])
     simple = replace(draft, frames=tuple(map(_without_meshes, draft.frames)))
@@ -137,11 +137,7 @@ class FileContents:
 def read_specifications(
     files: Sequence[str | os.PathLike[str]],
     *,
-    package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None,
-    meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (),
-    limits: ReadingLimits | None = None,
+    reading: ReadingOptions | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
 ) -> FileContents:
     """Read scene files separately, without building a scene; for the arguments and errors see :func:`load_scene`."""
@@ -149,7 +145,7 @@ def read_specifications(
         raise SceneError("at least one file is needed")
     note = ImportLog(on_note).note
     semantics: list[RobotSemantics] = []
-    paths, resolver = located(files, package_path, packages, meshes, allow_folders, limits)
+    paths, resolver = located(files, reading or ReadingOptions())
     loader = MeshLoader(resolver, note)
     specs = tuple(_read(path, loader, note, semantics) for path in paths)
     return FileContents(specs, tuple(semantics), loader, note)
@@ -157,13 +153,13 @@ def read_specifications(
 
 @_UNWARNED
 def read_function_blocks(
-    *files: str | os.PathLike[str], allow_folders: Sequence[str | os.PathLike[str]] = ()
+    *files: str | os.PathLike[str], reading: ReadingOptions | None = None
 ) -> tuple[FunctionBlockSpec, ...]:
     """Return the function blocks that scene files declare; only RSG-DSL has any.
 
     Args:
         *files: the files, as for :func:`load_scene`.
-        allow_folders: folders that the files may import from.
+        reading: where imports are sought; no mesh is read.
 
     Raises:
         FileFormatError, MissingFileError: as :func:`load_scene`.
@@ -171,7 +167,7 @@ def read_function_blocks(
     wanted = [file for file in files if str(file).lower().endswith(RSG.suffixes)]
     if not wanted:
         return ()
-    paths, resolver = located(wanted, (), None, "skip", allow_folders, None)
+    paths, resolver = located(wanted, replace(reading or ReadingOptions(), meshes="skip"))
     loader = MeshLoader(resolver)
     read = [_read(path, loader, unheard, []) for path in paths]
     return tuple(block for specification in read for block in specification.function_blocks)

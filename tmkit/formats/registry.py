@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tmkit._support.limits import ReadingLimits
 from tmkit.errors import MissingFileError, UnknownNameError
 from tmkit.formats.format import Format
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
+from tmkit.formats.reading_options import ReadingOptions
 from tmkit.plug_ins import Installed, PlugInGroup
 
 
@@ -68,19 +69,12 @@ def written_suffixes() -> tuple[str, ...]:
     return tuple(suffix for entry in built_in_formats() for suffix in entry.written_suffixes)
 
 
-def located(
-    files: Sequence[str | os.PathLike[str]],
-    package_path: Sequence[str | os.PathLike[str]],
-    packages: Mapping[str, str | os.PathLike[str]] | None,
-    meshes: str,
-    allow_folders: Sequence[str | os.PathLike[str]],
-    limits: ReadingLimits | None,
-) -> tuple[list[Path], PackageResolver]:
+def located(files: Sequence[str | os.PathLike[str]], reading: ReadingOptions) -> tuple[list[Path], PackageResolver]:
     """Return the files that the user named, and a resolver that may read what lies around them."""
-    trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
+    trusted = PackageResolver.of(reading)
     paths = [trusted.find_scene(file) or _scene_file(file) for file in files]
     allowed = (*project_folders(paths), *trusted.allowed)
-    return paths, replace(trusted, allowed=allowed, limits=limits or ReadingLimits())
+    return paths, replace(trusted, allowed=allowed, limits=reading.limits or ReadingLimits())
 
 
 def _scene_file(name: str | os.PathLike[str]) -> Path:

@@ -30,7 +30,7 @@ def visual_only_warning(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return (
         f"links with visual shapes but no collision shape, which cannot collide: {named}{more}; to collide with their "
-        f"visual shapes: --meshes {VISUAL_AS_COLLISION} (meshes='{VISUAL_AS_COLLISION}' in Python)"
+        f"visual shapes: --meshes {VISUAL_AS_COLLISION} (ReadingOptions(meshes='{VISUAL_AS_COLLISION}') in Python)"
     )
 
 

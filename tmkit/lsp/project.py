@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, TmkitError
+from tmkit.formats import ReadingOptions
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders, real_path
 from tmkit.formats.reading import read_draft
 from tmkit.formats.robray.format import ROBRAY
@@ -134,7 +135,7 @@ class Project:
         if index.path.suffix.lower() == ".pddl":
             domain = self.domain_of(index)
             return [index] if domain is None else [index, domain]
-        resolver = PackageResolver.of(())
+        resolver = PackageResolver.of(ReadingOptions())
         resolver = PackageResolver(allowed=project_folders([index.path]), ros_folders=resolver.ros_folders)
         found: dict[Path, TextIndex] = {real_path(index.path): index}
         waiting = [index]

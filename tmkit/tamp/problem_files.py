@@ -11,7 +11,7 @@ Invariants: each error of a value has the file, the line and the key; no key is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -24,7 +24,7 @@ from tmkit._support.options import option_kinds
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.toml_files import line_of_key, read_toml
 from tmkit.errors import FileFormatError, MissingFileError, TmkitError, UnknownNameError
-from tmkit.formats import load_goal_scene, load_scene
+from tmkit.formats import ReadingOptions, load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.package_uris import below, is_public, project_folders, real_path
 from tmkit.graph import SceneGraph
@@ -41,21 +41,16 @@ def load_planning_problem(
     *,
     domain: str | Path | None = None,
     semantics: str | Path | None = None,
-    allow_folders: Sequence[str | Path] = (),
-    packages: Mapping[str, str | Path] | None = None,
-    meshes: str = "load",
+    reading: ReadingOptions | None = None,
 ) -> tuple[PlanningProblem, PlanningOptions]:
-    """Load a problem file and its options, as for ``tk.plan(*tk.load_planning_problem("problem.toml"))``.
+    """Load a problem file and its options, as for ``tk.solve(*tk.load_planning_problem("problem.toml"))``.
 
     Args:
         path: the TOML file; see docs/howto/problem_files.md for its keys.
         domain: your domain in the place of the file's, as :class:`tmkit.tamp.PlanningProblem` takes it; its code is run
             when planning begins. A file itself names built-in domains only.
         semantics: your semantics in the place of the file's.
-        allow_folders: folders besides those around the file in which it may name files; see
-            :func:`tmkit.formats.load_scene`.
-        packages: as for :func:`tmkit.formats.load_scene`.
-        meshes: as for :func:`tmkit.formats.load_scene`.
+        reading: as for :func:`tmkit.formats.load_scene`; the file too may name files in its ``allow_folders``.
 
     Raises:
         MissingFileError: no such file.
@@ -65,15 +60,16 @@ def load_planning_problem(
     resolve_name(Path(path), "", suffixes=(".toml",))  # a missing file is named with the nearest
     file = Path(path)
     document, text = read_toml(file, "a planning problem")
-    reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
     with lines_of(text):
-        return read_problem(JsonNode(document, str(file)), file, reading, domain=domain, semantics=semantics)
+        return read_problem(
+            JsonNode(document, str(file)), file, reading or ReadingOptions(), domain=domain, semantics=semantics
+        )
 
 
 def read_problem(
     node: JsonNode,
     file: Path,
-    reading: Mapping[str, Any],
+    reading: ReadingOptions,
     *,
     domain: str | Path | None = None,
     semantics: str | Path | None = None,
@@ -83,16 +79,16 @@ def read_problem(
     Args:
         node: the table.
         file: the file that it is of; what it names is relative to it.
-        reading: ``allow_folders``, ``packages`` and ``meshes``, as for :func:`load_planning_problem`.
+        reading: as for :func:`load_planning_problem`.
         domain: as there.
         semantics: as there.
     """
-    return _Reader(node, file, dict(reading)).read(domain, semantics)
+    return _Reader(node, file, reading).read(domain, semantics)
 
 
 def read_options(node: JsonNode, file: Path) -> PlanningOptions:
     """Return the options that a table states under ``options``, as a problem file does."""
-    return _Reader(node, file, {"allow_folders": ()}).options()
+    return _Reader(node, file, ReadingOptions()).options()
 
 
 @dataclass(frozen=True)
@@ -101,12 +97,12 @@ class _Reader:
 
     top: JsonNode
     file: Path
-    reading: dict[str, Any]
+    reading: ReadingOptions
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:
         """The folders in which named files may be."""
-        allowed = (real_path(Path(folder)) for folder in self.reading["allow_folders"])
+        allowed = (real_path(Path(folder)) for folder in self.reading.allow_folders)
         return (*project_folders([self.file]), *allowed)
 
     def read(self, domain: str | Path | None, semantics: str | Path | None) -> tuple[PlanningProblem, PlanningOptions]:
@@ -114,7 +110,7 @@ class _Reader:
         _only(self.top, _KEYS)
         named = [self.named(node) for node in _one_or_more(self.top.get("scene"))]
         with _about(self.top.get("scene")):
-            scene = load_scene(*named, **self.reading)
+            scene = load_scene(*named, reading=self.reading)
         robots = tuple(self.named(node) for node in _one_or_more(self.optional("robots"))) or ("panda",)
         with _about(self.optional("robots")):
             manipulators = find_manipulators(robots, scene)
@@ -159,7 +155,7 @@ class _Reader:
             _only(node, ("scene",))
             files = [self.named(entry) for entry in _one_or_more(node.get("scene"))]
             with _about(node.get("scene")):
-                return load_goal_scene(scene, *files, **self.reading)
+                return load_goal_scene(scene, *files, reading=self.reading)
         with _about(node):
             goal = goal_of_table(node)
             goal.check(scene)

@@ -16,7 +16,7 @@ from support.scene_edits import scenes
 import tmkit as tk
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats import convert_scene, load_scene
+from tmkit.formats import ReadingOptions, convert_scene, load_scene
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
 from tmkit.spatial import Pose
 
@@ -162,9 +162,9 @@ def test_what_would_grow_is_refused(tmp_path: Path) -> None:
     """Many instances of one mesh, or many nodes."""
     read(tmp_path, [{"mesh": 0}] * 30)
     with pytest.raises(FileFormatError, match="more than 20 triangles"):
-        load_scene(tmp_path / "x.gltf", limits=ReadingLimits(mesh_triangles=20))
+        load_scene(tmp_path / "x.gltf", reading=ReadingOptions(limits=ReadingLimits(mesh_triangles=20)))
     with pytest.raises(FileFormatError, match="more than 20 frames"):
-        load_scene(tmp_path / "x.gltf", limits=ReadingLimits(frames=20))
+        load_scene(tmp_path / "x.gltf", reading=ReadingOptions(limits=ReadingLimits(frames=20)))
 
 
 def test_plans_of_a_scene_in_gltf(tmp_path: Path) -> None:

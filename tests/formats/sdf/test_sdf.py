@@ -16,7 +16,7 @@ from support.effort import scaled_examples
 
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError, MeshError, TmkitError
-from tmkit.formats import load_scene, scene_from_dict, scene_to_dict
+from tmkit.formats import ReadingOptions, load_scene, scene_from_dict, scene_to_dict
 from tmkit.graph import SceneGraph
 
 TIP = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -140,7 +140,9 @@ def test_models_of_pybullet_load() -> None:
     refused = {}
     for file in found:
         try:
-            scene = load_scene(file, meshes="available" if file.name == "kuka_world.sdf" else "load")
+            scene = load_scene(
+                file, reading=ReadingOptions(meshes="available" if file.name == "kuka_world.sdf" else "load")
+            )
         except TmkitError as error:
             refused[file.name] = str(error)
             continue
@@ -551,7 +553,7 @@ def test_files_that_would_grow_are_refused(tmp_path: Path) -> None:
         (tmp_path / f"m{number}.sdf").write_text(model(twice))
     (tmp_path / "m30.sdf").write_text(model("<link name='l'/>"))
     with pytest.raises(FileFormatError, match="more than 5000 frames"):
-        load_scene(tmp_path / "m0.sdf", limits=ReadingLimits(frames=5000))
+        load_scene(tmp_path / "m0.sdf", reading=ReadingOptions(limits=ReadingLimits(frames=5000)))
     deep = "".join(f"<model name='m{n}'>" for n in range(100)) + "<link name='l'/>" + "</model>" * 100
     with pytest.raises(FileFormatError, match="models are nested more than 64 deep"):
         read(tmp_path, model(deep))

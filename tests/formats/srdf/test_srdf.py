@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.panda_srdf import PANDA_SRDF
 
 from tmkit.errors import FileFormatError, MissingFileError, RobotError, SceneError, UnknownNameError
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.formats.srdf import read_srdf, write_srdf
 from tmkit.formats.srdf.values import (
     Chain,
@@ -136,7 +136,7 @@ def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: st
     theirs = before - links()
     disabled = {frozenset((pair.link1, pair.link2)) for pair in read_srdf(folder / srdf).disabled}
     assert disabled & before == theirs
-    scene = load_scene(folder / urdf, folder / srdf, package_path=[packages])
+    scene = load_scene(folder / urdf, folder / srdf, reading=ReadingOptions(package_path=[packages]))
     assert all(scene.is_allowed(*pair) for pair in theirs)
 
 

@@ -13,7 +13,7 @@ from formats.conftest import Loader
 
 from tmkit._support.source_location import ImportNote
 from tmkit.errors import FileFormatError, MeshError, SceneError
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.graph import AttachedShape, SceneGraph, Sphere
 from tmkit.motion import CollisionWorld
 from tmkit.spatial import Pose
@@ -256,7 +256,7 @@ def test_package_path(tmp_path: Path) -> None:
     with pytest.raises(MeshError, match=r"r.urdf:4: .*'arm' was not found"):
         load_scene(path)
     for given in ({"package_path": [tmp_path / "packages"]}, {"packages": {"arm": tmp_path / "packages" / "arm"}}):
-        shape = load_scene(path, **given).shapes("tip")[0].shape  # type: ignore[arg-type]
+        shape = load_scene(path, reading=ReadingOptions(**given)).shapes("tip")[0].shape  # type: ignore[arg-type]
         assert shape.source == "package://arm/m.obj"
 
 
@@ -499,7 +499,7 @@ def test_mistakes_are_refused_with_line(elements: list[str], line: int, reason: 
 @pytest.mark.parametrize("name", ["m.obj", "package://no/m.obj"])
 def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> None:
     """A collision mesh that is not there is refused, with how to load the robot all the same."""
-    with pytest.raises(MeshError, match=r"main.urdf:4: .*--meshes available \(meshes='available' in Python\)"):
+    with pytest.raises(MeshError, match=r"main.urdf:4: .*--meshes available \(ReadingOptions\(meshes='available'\)"):
         read(link(SOLID.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
 
 

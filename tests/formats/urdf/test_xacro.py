@@ -9,7 +9,7 @@ import pytest
 
 from tmkit.cli import ExitCode, main
 from tmkit.errors import FileFormatError
-from tmkit.formats import load_scene
+from tmkit.formats import ReadingOptions, load_scene
 
 pytest.importorskip("xacrodoc")
 
@@ -38,11 +38,13 @@ def arm(folder: Path) -> Path:
 
 def test_expanded_files_are_robots(tmp_path: Path) -> None:
     """With packages that the user names, and arguments."""
-    scene = load_scene(arm(tmp_path), packages={"my_arm": tmp_path}, allow_xacro=True)
+    scene = load_scene(arm(tmp_path), reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro=True))
     assert scene.frame_names == ("world", "base", "left_tip")
     assert scene.joint("left_tip").upper == pytest.approx(1.5707963)
     assert scene.shapes("left_tip")[0].shape.kind == "mesh"
-    other = load_scene(arm(tmp_path), packages={"my_arm": tmp_path}, allow_xacro={"prefix": "right"})
+    other = load_scene(
+        arm(tmp_path), reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro={"prefix": "right"})
+    )
     assert "right_tip" in other
 
 
@@ -56,7 +58,7 @@ def test_nothing_is_run_without_permission(tmp_path: Path) -> None:
     for suffix, text, message in files:
         (tmp_path / f"x.{suffix}").write_text(text)
         with pytest.raises(FileFormatError, match=message):
-            load_scene(tmp_path / f"x.{suffix}", allow_xacro=True)
+            load_scene(tmp_path / f"x.{suffix}", reading=ReadingOptions(allow_xacro=True))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
     """Each is named; the lines are those of the expansion."""
     (tmp_path / "x.xacro").write_text(text)
     with pytest.raises(FileFormatError, match=message):
-        load_scene(tmp_path / "x.xacro", allow_xacro=True)
+        load_scene(tmp_path / "x.xacro", reading=ReadingOptions(allow_xacro=True))
 
 
 def test_the_command_wants_an_option(

@@ -11,7 +11,7 @@ from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit.errors import CollisionError, FileFormatError, SceneError, TaskError, TmkitError
-from tmkit.formats import load_goal_scene
+from tmkit.formats import ReadingOptions, load_goal_scene
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.tamp import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
@@ -216,4 +216,4 @@ def test_a_goal_may_read_in_folders_that_are_allowed(tmp_path: Path) -> None:
     goal.write_text(f'include "../../../classes.robray"\n{frame("a", "b")}', encoding="utf-8")
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_goal_scene(start(), goal)
-    assert load_goal_scene(start(), goal, allow_folders=[tmp_path]).stated == ("a",)
+    assert load_goal_scene(start(), goal, reading=ReadingOptions(allow_folders=[tmp_path])).stated == ("a",)

@@ -31,6 +31,7 @@ from tmkit._support.data import data_roots
 from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, other_kind, see
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
+from tmkit.formats.reading_options import ReadingOptions
 
 _SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
 
@@ -129,27 +130,21 @@ class PackageResolver:
     includes: IncludeStack = field(default_factory=IncludeStack, compare=False)
 
     @classmethod
-    def of(
-        cls,
-        package_path: Sequence[str | os.PathLike[str]],
-        *,
-        allow_folders: Sequence[str | os.PathLike[str]] = (),
-        packages: Mapping[str, str | os.PathLike[str]] | None = None,
-        meshes: str = "load",
-    ) -> PackageResolver:
+    def of(cls, reading: ReadingOptions) -> PackageResolver:
         """Return the resolver of a load, as far as it does not depend on the files."""
+        meshes = reading.meshes
         if meshes not in MESH_CHOICES:
             known = ", ".join(f"'{choice}'" for choice in MESH_CHOICES)
             raise SceneError(f"meshes={meshes!r}: expected one of {known}{did_you_mean(str(meshes), MESH_CHOICES)}")
-        named = {name: Path(folder) for name, folder in (packages or {}).items()}
+        named = {name: Path(folder) for name, folder in (reading.packages or {}).items()}
         for name, folder in named.items():
             if not os.path.isdir(folder):
                 raise MissingFileError(
                     f"package '{name}': there is no folder '{folder}'", path=str(folder), nearest=None
                 )
         return cls(
-            tuple(Path(folder) for folder in package_path),
-            allowed=tuple(real_path(Path(folder)) for folder in allow_folders),
+            tuple(Path(folder) for folder in reading.package_path),
+            allowed=tuple(real_path(Path(folder)) for folder in reading.allow_folders),
             named=named,
             meshes=meshes,
         )
@@ -401,7 +396,8 @@ def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
     more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
     return (
         f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python package of that name "
-        f"installed; give its folder: --package {name}=DIR (packages={{'{name}': DIR}} in Python), or ROS_PACKAGE_PATH"
+        f"installed; give its folder: --package {name}=DIR (ReadingOptions(packages={{'{name}': DIR}}) in Python), "
+        "or ROS_PACKAGE_PATH"
     )
 
 

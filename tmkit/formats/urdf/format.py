@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _REFUSAL = (
     "a xacro file can run code and read any file; expand the file first, where you trust it: xacro FILE.xacro > "
-    "FILE.urdf, or allow that: load_scene(..., allow_xacro=True), tmkit scene ... --allow-xacro"
+    "FILE.urdf, or allow that: load_scene(..., reading=ReadingOptions(allow_xacro=True)), tmkit scene ... --allow-xacro"
 )
 """Reason for which a xacro file is not read without a permission."""
 

@@ -137,7 +137,7 @@ def _readable(
 
 def _with_advice(error: MeshError, place: SourceLocation) -> MeshError:
     """Return the error of a collision mesh, extended by how to load the robot without it."""
-    advice = "to load the robot without it: --meshes available (meshes='available' in Python)"
+    advice = "to load the robot without it: --meshes available (ReadingOptions(meshes='available') in Python)"
     return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
 
 
