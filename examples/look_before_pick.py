@@ -44,7 +44,7 @@ def main() -> None:
     print("the rest:", *rest.actions)
     for name, made in (("without looks", blind), ("after looks", rest)):
         picture = out / f"look_before_pick_{name.replace(' ', '_')}.png"
-        error = tk.simulate(made, world=world, picture=picture).errors["a"].position
+        error = tk.simulate(made, picture=picture, options=tk.SimulationOptions(world=world)).errors["a"].position
         print(f"{name}: a ends {error * 1000:.0f} mm from its place, which is {'' if error < 0.04 else 'not '}on b")
         print("see", picture)
     print("see", tk.save_html(rest, out / "look_before_pick.html"))

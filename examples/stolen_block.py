@@ -7,7 +7,7 @@ import numpy as np
 
 import tmkit as tk
 from tmkit.plans import PlanStep
-from tmkit.simulation import Camera, Film, SimulatedCamera, SimulatedExecutor, Simulation, open_studio
+from tmkit.simulation import Camera, Film, SensorNoise, SimulatedCamera, SimulatedExecutor, Simulation, open_studio
 from tmkit.world import execute_closed_loop
 
 VIEW = Camera((1.7, -1.0, 1.0), (0.35, 0.0, 0.28), width=400, height=300)
@@ -52,7 +52,10 @@ def main() -> None:
 
         cameras = [
             SimulatedCamera(
-                simulation, view, covariance=np.diag([1e-6] * 3 + [1e-4] * 3), misses=0.1, false_rate=0.05, seed=number
+                simulation,
+                view,
+                seed=number,
+                noise=SensorNoise(covariance=np.diag([1e-6] * 3 + [1e-4] * 3), misses=0.1, false_rate=0.05),
             )
             for number, view in enumerate(SENSORS)
         ]

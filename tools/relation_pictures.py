@@ -33,7 +33,7 @@ from tmkit.relations import (
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.visualization.drawing import Drawing, Label, Line, Mark, save_drawings
 from tmkit.visualization.graph_picture import Refused, semantics_graph_drawing, try_edge
-from tmkit.visualization.relation_picture import relation_drawing, semantics_drawing
+from tmkit.visualization.relation_picture import Viewpoint, relation_drawing, semantics_drawing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -99,9 +99,7 @@ def point_pictures() -> list[Drawing]:
             relation_drawing(
                 scene,
                 relations,
-                azimuth=-math.pi / 2,
-                elevation=math.radians(65.0),
-                size=1.1,
+                viewpoint=Viewpoint(azimuth=-math.pi / 2, elevation=math.radians(65.0), size=1.1),
                 frames=["d", "g", "e"],
                 title=f"{name}: TwistCoord({', '.join(twist.coord.notation())})",
                 caption=[f"v = {_numbers(v)} m/s, ω = {_numbers(w)} rad/s"],

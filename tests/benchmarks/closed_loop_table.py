@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from tmkit.simulation import SensorNoise
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.tables import markdown_head, markdown_row, table_parser
@@ -165,9 +167,9 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
     problem, random = PROBLEMS[name], np.random.default_rng(seed)
     scene, robot = tk.load_scene(*problem.scenes), tk.load_manipulator(problem.robot)
     q, views = robot.ready_configuration(scene), problem.views
-    wrong: dict[str, Any] = {"misses": 0.05, "false_rate": 0.02}
+    noise, is_naming = SensorNoise(NOISE, misses=0.05, false_rate=0.02), True
     if is_hard:
-        views, wrong = views[:2], {"misses": 0.15, "false_rate": 0.1, "is_naming": kind == "added"}
+        views, noise, is_naming = views[:2], SensorNoise(NOISE, misses=0.15, false_rate=0.1), kind == "added"
         eye, target = np.array(views[0].position), np.array(views[0].target)
         board = tk.AttachedShape(tk.Box([0.02, 0.16, 0.16]))
         scene = scene.add_frame("board", scene.root(robot.base), pose=Pose(eye + 0.3 * (target - eye)), shapes=[board])
@@ -190,7 +192,7 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
     began = time.process_time()
     with Simulation.from_scene(true, q, robot=robot, passive=sorted(moved)) as simulation:
         cameras = [
-            SimulatedCamera(simulation, view, covariance=NOISE, seed=10 * seed + k, **wrong)
+            SimulatedCamera(simulation, view, noise=noise, is_naming=is_naming, seed=10 * seed + k)
             for k, view in enumerate(views)
         ]
         executor = Disturbed(simulation, kind, random)

@@ -31,7 +31,7 @@ def main(names: list[str]) -> None:
         assert plan is not None
         for engine in _ENGINES:
             before = time.process_time()
-            report = tk.simulate(plan, engine=engine)
+            report = tk.simulate(plan, options=tk.SimulationOptions(engine=engine))
             share = (time.process_time() - before) / report.duration
             position, rotation = 1e3 * report.worst_position, math.degrees(report.worst_rotation)
             slips = [1e3 * slip.position for slip in report.slips]

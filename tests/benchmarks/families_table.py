@@ -81,7 +81,7 @@ def run(instance: FamilyInstance, *, limit: float, is_simulated: bool) -> Run:
     is_valid = tk.validate_plan(plan, domain=domain).is_valid
     is_simulated_well = None
     if is_simulated:
-        report = tk.simulate(plan, position_tolerance=POSITION_TOLERANCE)
+        report = tk.simulate(plan, options=tk.SimulationOptions(position_tolerance=POSITION_TOLERANCE))
         is_simulated_well = report.status is SimulationStatus.SUCCEEDED
     excess = len(plan.steps) - instance.known_steps
     return Run(instance.number, seconds, excess, is_valid, is_simulated_well)

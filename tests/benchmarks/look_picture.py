@@ -55,7 +55,7 @@ def played(axes: Axes, plan: Plan, world: SceneGraph, title: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "end.png"
         view = Camera(position=(1.15, -0.75, 0.6), target=(0.4, 0.0, 0.15), width=400, height=480)
-        tk.simulate(plan, world=world, picture=path, camera=view)
+        tk.simulate(plan, picture=path, options=tk.SimulationOptions(world=world), recording=tk.Recording(camera=view))
         axes.imshow(plt.imread(path))
     axes.set_title(title)
     axes.axis("off")

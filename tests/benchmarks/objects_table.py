@@ -123,7 +123,12 @@ def rows(name: str, seeds: range) -> Iterator[str]:
         radians = math.radians(_ROTATION.get(part, 5.0))
         for engine in _ENGINES:
             reports = [
-                tk.simulate(plan, engine=engine, position_tolerance=_POSITION, rotation_tolerance=radians)
+                tk.simulate(
+                    plan,
+                    options=tk.SimulationOptions(
+                        engine=engine, position_tolerance=_POSITION, rotation_tolerance=radians
+                    ),
+                )
                 for plan in plans
             ]
             good = sum(report.is_successful for report in reports)

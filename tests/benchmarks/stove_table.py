@@ -163,7 +163,7 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
     report = tk.validate_plan(result.plan)
     played, millimetres, notes = None, math.nan, list(report.problems)
     if play:
-        outcome = tk.simulate(result.plan, position_tolerance=POSITION_TOLERANCE)
+        outcome = tk.simulate(result.plan, options=tk.SimulationOptions(position_tolerance=POSITION_TOLERANCE))
         played = outcome.is_successful
         millimetres = 1000.0 * max(error.position for error in outcome.errors.values())
         notes += map(str, outcome.notes)

@@ -90,7 +90,10 @@ def run(name: str, seed: int, *, simulated: bool) -> Run:
     plan = result.plan
     ends_well = None
     if simulated:
-        ends_well = tk.simulate(plan, position_tolerance=WITHIN).status is SimulationStatus.SUCCEEDED
+        ends_well = (
+            tk.simulate(plan, options=tk.SimulationOptions(position_tolerance=WITHIN)).status
+            is SimulationStatus.SUCCEEDED
+        )
     return Run(True, tk.validate_plan(plan).is_valid, ends_well, len(plan.steps), seconds)
 
 

@@ -47,7 +47,7 @@ def test_a_concave_object_is_planned_validated_and_simulated(name: str, suffix: 
     report = tk.validate_plan(result.plan, scene=scene)
     assert report.is_valid, report.problems
     for engine in ("pybullet", "mujoco"):
-        played = tk.simulate(result.plan, world=scene, engine=engine)  # type: ignore[arg-type]  # of a tuple
+        played = tk.simulate(result.plan, options=tk.SimulationOptions(world=scene, engine=engine))
         assert played.is_successful, played
 
 

@@ -19,7 +19,7 @@ from support.processes import Process
 from tmkit.errors import SimulationError
 from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, Mimic, Prismatic
 from tmkit.plans.values import Plan
-from tmkit.simulation import SimulationReport, simulate
+from tmkit.simulation import SimulationOptions, SimulationReport, simulate
 from tmkit.simulation.report import SimulationProgress
 from tmkit.spatial import Pose
 
@@ -134,7 +134,7 @@ def test_mimic_with_a_shift_and_a_sign() -> None:
 
 def test_grasp_by_constraint() -> None:
     """Fixing the object to the hand is an explicit choice, and also ends in place."""
-    report = simulate(stacking_plan(), grasp="constraint")
+    report = simulate(stacking_plan(), options=SimulationOptions(grasp="constraint"))
     assert report.is_successful
     assert report.worst_position < 0.003
 
@@ -146,7 +146,7 @@ def test_suction_needs_no_fingers() -> None:
         scene = scene.set_shapes(finger, [])
     writer = PlanWriter(scene, robot=SUCKER)
     writer.move("red", [-0.1, 0.15, HALF + BLOCK], parent="green")
-    report = simulate(writer.plan(), grasp="constraint")
+    report = simulate(writer.plan(), options=SimulationOptions(grasp="constraint"))
     assert report.is_successful
     assert report.worst_position < 0.003
 
@@ -191,7 +191,9 @@ def test_known_displacement_is_reported() -> None:
     assert report.missed == ("green",)
     assert [str(note)[:30] for note in report.notes] == ["step 1: 'green' is 50.0 mm, 11"]
     assert "missed: green" in repr(report)
-    lenient = simulate(displaced(stacking_plan(), (0.03, 0.04, 0.0)), position_tolerance=0.06)
+    lenient = simulate(
+        displaced(stacking_plan(), (0.03, 0.04, 0.0)), options=SimulationOptions(position_tolerance=0.06)
+    )
     assert lenient.is_successful
 
 
@@ -267,6 +269,6 @@ def test_misuse_is_refused() -> None:
     """Unknown ways of grasping and negative tolerances are errors before anything starts."""
     plan = stacking_plan()
     with pytest.raises(SimulationError, match="grasp must be 'contact' or 'constraint', not 'glue'"):
-        simulate(plan, grasp="glue")  # type: ignore[arg-type]  # the mistake is the test
+        simulate(plan, options=SimulationOptions(grasp="glue"))  # type: ignore[arg-type]  # the mistake is the test
     with pytest.raises(SimulationError, match="position_tolerance must not be negative"):
-        simulate(plan, position_tolerance=-1.0)
+        simulate(plan, options=SimulationOptions(position_tolerance=-1.0))

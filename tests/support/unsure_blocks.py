@@ -36,4 +36,4 @@ def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
 
 def succeeds(plan: Plan, world: SceneGraph) -> bool:
     """Play a plan in a world and tell whether block ``a`` ends where the plan has it, and did not fall."""
-    return tk.simulate(plan, world=world).errors["a"].position < _FALLEN
+    return tk.simulate(plan, options=tk.SimulationOptions(world=world)).errors["a"].position < _FALLEN

@@ -36,7 +36,7 @@ from tmkit.relations.semantics import Coord
 from tmkit.visualization import draw_relations, draw_semantics, draw_semantics_graph
 from tmkit.visualization.drawing import Area, Cross, Dot, Drawing, Label, Line, save_drawings
 from tmkit.visualization.graph_picture import semantics_graph_drawing, try_edge
-from tmkit.visualization.relation_picture import relation_drawing, semantics_drawing
+from tmkit.visualization.relation_picture import Viewpoint, relation_drawing, semantics_drawing
 
 ROOT = Path(__file__).resolve().parents[2]
 NINE = {
@@ -88,14 +88,14 @@ def moving_scene() -> SceneGraph:
     return add_twist(scene, SemanticTwist(TwistCoord("g|C", "D", "[d]"), [0.1, 0.2, 0.3, 0.0, 0.0, 1.0]))
 
 
-ABOVE = {"azimuth": -math.pi / 2, "elevation": math.pi / 2}
+ABOVE = Viewpoint(azimuth=-math.pi / 2, elevation=math.pi / 2)
 
 
 def test_arrows_begin_and_end_where_the_scene_has_their_points() -> None:
     """Looked at from above, the plane of the drawing is that of x and y of the root."""
     scene = moving_scene()
     position = PositionCoord("e|C", "d|D", "[d]")
-    drawing = relation_drawing(scene, [position], **ABOVE)
+    drawing = relation_drawing(scene, [position], viewpoint=ABOVE)
     arrow = line(drawing, f"Position of PositionCoord({', '.join(position.notation())})")
     np.testing.assert_allclose(arrow.points, [[0.0, 0.0], scene.pose("e", relative_to="d").translation[:2]], atol=1e-12)
     assert arrow.has_head
@@ -107,7 +107,7 @@ def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
     """Arrows of two velocities in different axes have the directions and the ratio of what the scene says."""
     scene = moving_scene()
     coords = [LinearVelocityCoord("g|C", "D", "[g]"), LinearVelocityCoord("e|C", "D", "[d]")]
-    drawing = relation_drawing(scene, coords, **ABOVE)
+    drawing = relation_drawing(scene, coords, viewpoint=ABOVE)
     drawn = [line(drawing, f"LinearVelocity of LinearVelocityCoord({', '.join(c.notation())})").points for c in coords]
     steps = [points[1] - points[0] for points in drawn]
     in_root = [relate(scene, LinearVelocityCoord(f"{p}|C", "D", "[d]")).numbers[0][:2] for p in ("g", "e")]
@@ -118,7 +118,7 @@ def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
 def test_turning_goes_round_its_axis_by_the_right_hand() -> None:
     """Seen from above, a turn about z goes from x to y; a body that does not turn has no arc."""
     scene = moving_scene()
-    drawing = relation_drawing(scene, [AngularVelocityCoord("C", "D", "[d]")], **ABOVE)
+    drawing = relation_drawing(scene, [AngularVelocityCoord("C", "D", "[d]")], viewpoint=ABOVE)
     ring = line(drawing, "AngularVelocity of AngularVelocityCoord(C, D, [d])").points
     middle = (ring[0] + ring[25]) / 2  # half a turn on
     first, second = ring[0] - middle, ring[3] - middle
@@ -133,7 +133,9 @@ def test_wrenches_are_drawn_from_their_numbers() -> None:
     """A scene knows no forces, so they are given; without numbers that is refused, with what to give."""
     scene = moving_scene()
     coord = WrenchCoord("e|C", "D", "[d]")
-    drawing = relation_drawing(scene, [SemanticWrench(coord, [1.0, 0.0, 0.0, 0.0, 0.0, 2.0])], **ABOVE, frames=["g"])
+    drawing = relation_drawing(
+        scene, [SemanticWrench(coord, [1.0, 0.0, 0.0, 0.0, 0.0, 2.0])], viewpoint=ABOVE, frames=["g"]
+    )
     force = line(drawing, "Force of WrenchCoord(e|C, D, [d])").points
     assert force[1][0] > force[0][0]
     assert force[1][1] == pytest.approx(force[0][1])

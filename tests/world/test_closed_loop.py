@@ -14,7 +14,7 @@ from PIL import Image
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, SimulationError
-from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation
+from tmkit.simulation import Camera, Detection, SensorNoise, SimulatedCamera, SimulatedExecutor, Simulation
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.simulation.sensing import visible_shares
 from tmkit.spatial import Pose
@@ -50,6 +50,7 @@ def run(
     seed: int = 0,
     goal: str = TOWER,
     executes: Any = None,
+    is_naming: bool = True,
     **wrong: Any,
 ) -> tuple[ClosedLoopResult, Any]:
     """Build a tower while something happens; return the outcome, and where the blocks are."""
@@ -59,7 +60,9 @@ def run(
     options = tk.PlanningOptions(seed=seed, max_iterations=2)
     with Simulation.from_scene(scene, q, robot=robot) as simulation:
         cameras = [
-            SimulatedCamera(simulation, view, covariance=COVARIANCE, seed=seed + k, **wrong)
+            SimulatedCamera(
+                simulation, view, noise=SensorNoise(COVARIANCE, **wrong), is_naming=is_naming, seed=seed + k
+            )
             for k, view in enumerate(VIEWS)
         ]
         executor = Disturbed(simulation, step, happening) if executes is None else executes(simulation)
@@ -299,6 +302,6 @@ def test_bad_input_is_refused() -> None:
         with pytest.raises(SimulationError, match=r"begin\(plan\) comes before the first step"):
             executor.finish()
         with pytest.raises(SimulationError, match=r"misses must be at least 0 and below 1, not 1\.5"):
-            SimulatedCamera(simulation, VIEWS[0], covariance=COVARIANCE, misses=1.5)
+            SimulatedCamera(simulation, VIEWS[0], noise=SensorNoise(covariance=COVARIANCE, misses=1.5))
         with pytest.raises(ArgumentError, match="looks of at least 2, not 8, 1"):
             execute_closed_loop(problem, executor, [], looks=1)

@@ -284,9 +284,9 @@ def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
 
             row["is_valid"] = validate_plan(found).is_valid
         if found is not None and wanted.simulate:
-            from tmkit.simulation import simulate
+            from tmkit.simulation import SimulationOptions, simulate
 
-            row["ends_well"] = simulate(found, position_tolerance=_TOLERANCE).is_successful
+            row["ends_well"] = simulate(found, options=SimulationOptions(position_tolerance=_TOLERANCE)).is_successful
         return row
     except MemoryError:
         row = failed_row("out of memory", "the process that plans had no more memory")

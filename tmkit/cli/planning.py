@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -60,6 +60,9 @@ from tmkit.simulation.engines.pybullet.registration import PYBULLET
 from tmkit.simulation.engines.registry import ENGINES
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tmkit.graph import SceneGraph
     from tmkit.plans import Plan
     from tmkit.simulation import SimulationReport
@@ -104,11 +107,10 @@ def demo(
         has_pictures = True
     report = _simulate(
         result.plan,
-        gui=False,
+        tk.SimulationOptions(),
         record=film if has_pictures else None,
         picture=picture if has_pictures else None,
-        grasp="contact",
-        renderer="tiny",
+        recording=tk.Recording(renderer="tiny"),
     )
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
@@ -416,11 +418,10 @@ def simulate(
         packages=package,
         meshes=meshes,
     )
+    options = tk.SimulationOptions(gui=gui, grasp=cast("Literal['contact', 'constraint']", grasp), engine=engine)
     with errors_about(path):
-        if view:
-            result = _simulate_in_view(plan, gui=gui, record=record, picture=picture, grasp=grasp, engine=engine)
-        else:
-            result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp, engine=engine)
+        run = _simulate_in_view if view else _simulate
+        result = run(plan, options, record=record, picture=picture)
     if report is not None:
         write_json(report, result.to_dict())
     if as_json:
@@ -509,32 +510,28 @@ def _check(
 
 def _simulate(
     plan: Plan,
+    options: tk.SimulationOptions,
     *,
-    gui: bool,
     record: Path | None,
     picture: Path | None,
-    grasp: Any,
-    on_state: Any = None,
-    renderer: Any = "auto",
-    engine: str = PYBULLET.name,
+    recording: tk.Recording | None = None,
+    on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
 ) -> SimulationReport:
-    from tmkit.simulation import simulate
-
     with progress("simulating") as show:
-        return simulate(
+        return tk.simulate(
             plan,
-            gui=gui,
             record=record,
             picture=picture,
-            grasp=grasp,
-            on_state=on_state,
-            renderer=renderer,
+            recording=recording,
+            options=options,
             on_progress=show,
-            engine=engine,
+            on_state=on_state,
         )
 
 
-def _simulate_in_view(plan: Plan, **arguments: Any) -> SimulationReport:
+def _simulate_in_view(
+    plan: Plan, options: tk.SimulationOptions, *, record: Path | None, picture: Path | None
+) -> SimulationReport:
     """Simulate with the browser following; it stays open until the user interrupts."""
     import webbrowser
 
@@ -545,7 +542,7 @@ def _simulate_in_view(plan: Plan, **arguments: Any) -> SimulationReport:
         say(f"Showing at {viewer.url}")
         webbrowser.open(viewer.url)
         viewer.follow(latest)
-        report = _simulate(plan, **arguments, on_state=latest.put)
+        report = _simulate(plan, options, record=record, picture=picture, on_state=latest.put)
         latest.end()
         wait_for_browser(viewer, opens=False)
     return report

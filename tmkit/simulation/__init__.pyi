@@ -3,6 +3,7 @@
 from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
 from tmkit.simulation.execution import simulate as simulate
 from tmkit.simulation.executor import SimulatedExecutor as SimulatedExecutor
+from tmkit.simulation.options import Recording as Recording, SimulationOptions as SimulationOptions
 from tmkit.simulation.pictures.failure import draw_failure as draw_failure
 from tmkit.simulation.pictures.playback import record_plan as record_plan
 from tmkit.simulation.pictures.recording import Film as Film, write_picture as write_picture
@@ -10,6 +11,7 @@ from tmkit.simulation.rendering.studio import open_studio as open_studio, render
 from tmkit.simulation.report import SimulationReport as SimulationReport, SimulationStatus as SimulationStatus
 from tmkit.simulation.sensing import (
     Detection as Detection,
+    SensorNoise as SensorNoise,
     SimulatedCamera as SimulatedCamera,
     depth_points as depth_points,
 )

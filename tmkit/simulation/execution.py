@@ -11,10 +11,10 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,15 @@ from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
-from tmkit.simulation.camera import Camera
 from tmkit.simulation.engines.pybullet.registration import PYBULLET
 from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.engines.registry import ENGINES
 from tmkit.simulation.executor import PAUSE, SimulatedExecutor, known_objects
+from tmkit.simulation.options import Recording, SimulationOptions
 from tmkit.simulation.pictures.playback import fit_camera_to_plan
 from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
-from tmkit.simulation.rendering.studio import Renderer, chosen_renderer, open_studio, render
+from tmkit.simulation.rendering.studio import chosen_renderer, open_studio, render
 from tmkit.simulation.report import JointError, ObjectError, SimulationProgress, SimulationReport
-from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.watching import Watch
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from tmkit.plans import Schedule
     from tmkit.plans.schedule import Phase
 
-_GRASPS = ("contact", "constraint")
 _FILM_SIZE = (480, 360)
 _FILM_SUPERSAMPLING = 1.5
 _TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
@@ -51,43 +49,25 @@ _TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
 def simulate(
     plan: Plan,
     *,
-    gui: bool = False,
     record: str | Path | None = None,
     picture: str | Path | None = None,
-    camera: Camera | None = None,
-    grasp: Literal["contact", "constraint"] = "contact",
-    position_tolerance: float = 0.015,
-    rotation_tolerance: float = math.radians(5.0),
-    settings: PhysicsSettings | None = None,
-    world: SceneGraph | None = None,
-    renderer: Renderer = "auto",
-    captions: bool = False,
+    recording: Recording | None = None,
+    options: SimulationOptions | None = None,
     on_progress: Callable[[SimulationProgress], None] | None = None,
     on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
-    engine: str = PYBULLET.name,
 ) -> SimulationReport:
     """Execute a plan in a physics simulation and compare the outcome with the plan.
 
     Args:
         plan: the plan.
-        gui: open pybullet's window and run in real time.
         record: where to write a film at twice the simulated speed (``.gif`` or ``.webp``; ``.mp4`` with the extra
             ``pictures``).
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
-        camera: the view of film and picture; by default a good one is found.
-        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
-            What ``contact`` is for fingers, the vacuum is for a suction cup.
-        position_tolerance: metres within which each object has to end.
-        rotation_tolerance: radians within which each object has to end.
-        settings: the numbers of the physics.
-        world: the scene as it truly is at the start, with the same frames, such as one that was drawn from an uncertain
-            scene; the plan's first scene by default. What is compared is still where the plan puts things.
-        renderer: what draws film and picture: ``filament``, ``tiny``, or the better that is there.
-        captions: whether the film names the action that is carried out.
+        recording: view, renderer and captions of film and picture; the defaults if omitted.
+        options: engine, physics, grasps, tolerances and the true world; the defaults if omitted.
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
         on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
             :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
-        engine: the physics: ``pybullet``, ``mujoco`` with the extra ``engines``, or that of a plug-in.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -98,17 +78,16 @@ def simulate(
         MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer or the engine is not there.
     """
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
-    if grasp not in _GRASPS:
-        raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
-    check_argument(engine, str, "engine", function="simulate", hint=f"give a name, as '{PYBULLET.name}'")
+    recording, options = recording or Recording(), options or SimulationOptions()
+    check_argument(recording, Recording, "recording", function="simulate")
+    check_argument(options, SimulationOptions, "options", function="simulate")
+    check_argument(options.engine, str, "engine", function="simulate", hint=f"give a name, as '{PYBULLET.name}'")
     try:
-        ENGINES.find(engine)
+        ENGINES.find(options.engine)
     except UnknownNameError as error:
         raise SimulationError(str(error)) from None
-    for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
-        if not value >= 0.0:
-            raise SimulationError(f"{name} must not be negative, but is {value}")
-    world = None if world is None else with_shapes_of(world, plan.scene)
+    if options.world is not None:
+        options = replace(options, world=with_shapes_of(options.world, plan.scene))
     began = time.monotonic()
 
     def progress(phase: str, step: int, action: str = "", *, simulated: float = 0.0) -> None:
@@ -119,40 +98,35 @@ def simulate(
     film = None if record is None else Film(record)
     if picture is not None:
         check_output(picture, film=False)
+    renderer = recording.renderer
     if film is not None or picture is not None:
         renderer = "filament" if chosen_renderer(renderer) == "filament" else "tiny"
     progress("build", 0)
     with (
         ExitStack() as stack,
         ENGINES.make(
-            engine,
-            plan.scene if world is None else world,
+            options.engine,
+            plan.scene if options.world is None else options.world,
             plan.q,
-            keywords={"robot": plan.robots, "passive": _operated_joints(plan), "gui": gui, "settings": settings},
+            keywords={
+                "robot": plan.robots,
+                "passive": _operated_joints(plan),
+                "gui": options.gui,
+                "settings": options.settings,
+            },
         ) as simulation,
     ):
-        view = camera
+        view = recording.camera
         if view is None and (film is not None or picture is not None):
             view = fit_camera_to_plan(plan, width=1280, height=960)
         studio = None
         if film is not None and view is not None:
-            frame_view = view if camera is not None else view.resized(*_FILM_SIZE)
+            frame_view = view if recording.camera is not None else view.resized(*_FILM_SIZE)
             studio = stack.enter_context(
                 open_studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer)
             )
-        execution = _Execution(
-            simulation,
-            position_tolerance=position_tolerance,
-            rotation_tolerance=rotation_tolerance,
-            world=world,
-            by_constraint=grasp == "constraint",
-            film=film,
-            studio=studio,
-            real_time=gui,
-            progress=progress,
-            captions=captions,
-            on_state=on_state,
-        )
+        filming = _Filming(film, studio, recording.captions)
+        execution = _Execution(simulation, options, filming, progress=progress, on_state=on_state)
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None or picture is not None:
             progress("write", len(plan.steps), simulated=simulation.time)
@@ -163,35 +137,56 @@ def simulate(
         return execution.report()
 
 
+class _Studio(Protocol):
+    """Draws pictures of a simulation from one view."""
+
+    def picture(self) -> NDArray[np.uint8]:
+        """Return a picture (height, width, 3) of the simulation as it is."""
+
+
+@dataclass(frozen=True)
+class _Filming:
+    """Takes the pictures of a film, if there is one."""
+
+    film: Film | None
+    studio: _Studio | None
+    captions: bool
+
+    def add_picture(self, action: str) -> None:
+        """Add a picture of the simulation as it is."""
+        if self.film is not None and self.studio is not None:
+            self.film.add(captioned(self.studio.picture(), action if self.captions else ""))
+
+
 class _Execution(SimulatedExecutor):
     """One plan being executed in one simulation, with film, progress and a report."""
 
     def __init__(
         self,
         simulation: Simulation,
+        options: SimulationOptions,
+        filming: _Filming,
         *,
-        position_tolerance: float,
-        rotation_tolerance: float,
-        world: SceneGraph | None,
-        by_constraint: bool,
-        film: Film | None,
-        studio: Any,
-        real_time: bool,
         progress: Callable[..., None],
-        captions: bool,
         on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
     ) -> None:
         super().__init__(simulation, on_state=on_state)
-        self._tolerances = {"position_tolerance": position_tolerance, "rotation_tolerance": rotation_tolerance}
-        self._world, self._by_constraint, self._real_time = world, by_constraint, real_time
-        self._film, self._studio, self._captions = film, studio, captions
+        self._options, self._filming = options, filming
+        self._by_constraint = options.grasp == "constraint"
         self._progress = progress
         self._now: tuple[str, int, str] = ("settle", 0, "")
         self._tell_every = max(1, round(_TOLD_EVERY / simulation.settings.time_step))
         self._frames_taken = 0
 
     def _watch_over(self, plan: Plan) -> Watch:
-        return Watch(self.simulation, plan, **self._tolerances, world=self._world)
+        options = self._options
+        return Watch(
+            self.simulation,
+            plan,
+            position_tolerance=options.position_tolerance,
+            rotation_tolerance=options.rotation_tolerance,
+            world=options.world,
+        )
 
     def _tell(self, phase: str, step: int, action: str = "") -> None:
         self._now = (phase, step, action)
@@ -200,11 +195,10 @@ class _Execution(SimulatedExecutor):
     def _ticked(self) -> None:
         if self._ticks % self._tell_every == 0:
             self._progress(*self._now, simulated=self.simulation.time)
-        is_due = self.simulation.time * FRAMES_PER_SECOND >= self._frames_taken
-        if self._film is not None and self._studio is not None and is_due:
+        if self.simulation.time * FRAMES_PER_SECOND >= self._frames_taken:
             self._frames_taken += 1
-            self._film.add(captioned(self._studio.picture(), self._now[2] if self._captions else ""))
-        if self._real_time and self._ticks % self._watch_every == 0:
+            self._filming.add_picture(self._now[2])
+        if self._options.gui and self._ticks % self._watch_every == 0:
             time.sleep(self._watch_every * self.simulation.settings.time_step)
 
     def follow_schedule(self, schedule: Schedule) -> None:
@@ -280,7 +274,8 @@ class _Execution(SimulatedExecutor):
             notes=(),
             steps=len(plan.steps),
             duration=simulation.time,
-            **self._tolerances,
+            position_tolerance=self._options.position_tolerance,
+            rotation_tolerance=self._options.rotation_tolerance,
         )
         return replace(report, notes=self._watch.notes(report))
 

@@ -50,23 +50,43 @@ class Detection:
     shapes: tuple[AttachedShape, ...] = ()
 
 
+@dataclass(frozen=True)
+class SensorNoise:
+    """Errors of a sensor that detects objects.
+
+    Args:
+        covariance: (6, 6) of the error of a detection, [rho, theta] in the axes of the object [m, rad].
+        misses: the probability that an object in view is not reported, in [0, 1).
+        false_rate: the probability that an object is reported in a wrong place, in [0, 1).
+
+    Raises:
+        SimulationError: if a probability is outside its range.
+    """
+
+    covariance: ArrayLike
+    misses: float = 0.0
+    false_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_share("misses", self.misses)
+        _require_share("false_rate", self.false_rate)
+
+
 class SimulatedCamera:
     """A camera in a simulation that detects movable objects.
 
     Args:
         simulation: what it looks at.
         camera: where it stands.
-        covariance: (6, 6) of the error of a detection, [rho, theta] in the axes of the object.
-        misses: the probability that an object in view is not reported, in [0, 1).
-        false_rate: the probability that an object is reported in a wrong place, in [0, 1).
+        noise: the errors of detections.
         visible: the share of an object that must be in view and not hidden.
         is_naming: whether detections name their objects; otherwise they have none.
         period: simulated seconds that a look takes, in which the arms stand still.
         seed: of all random numbers.
 
     Raises:
-        SimulationError: a rate or share outside of its range.
-        SceneError: no covariance.
+        SimulationError: if ``visible`` is outside its range.
+        SceneError: if the noise has no valid covariance.
     """
 
     def __init__(
@@ -74,21 +94,17 @@ class SimulatedCamera:
         simulation: Simulation,
         camera: Camera,
         *,
-        covariance: ArrayLike,
-        misses: float = 0.0,
-        false_rate: float = 0.0,
+        noise: SensorNoise,
         visible: float = 0.3,
         is_naming: bool = True,
         period: float = 0.2,
         seed: int = 0,
     ) -> None:
-        for name, value in (("misses", misses), ("false_rate", false_rate), ("visible", visible)):
-            if not 0.0 <= value < 1.0:
-                raise SimulationError(f"{name} must be at least 0 and below 1, not {value}")
+        _require_share("visible", visible)
         self.simulation, self.camera, self.visible = simulation, camera, visible
-        self._covariance = checked_covariance(covariance, 6, what="the covariance of a detection")
+        self._covariance = checked_covariance(noise.covariance, 6, what="the covariance of a detection")
         self._root = covariance_root(self._covariance)
-        self._misses, self._false_rate, self._is_naming = misses, false_rate, is_naming
+        self._noise, self._is_naming = noise, is_naming
         self._steps = round(period / simulation.settings.time_step)
         self._random = np.random.default_rng(seed)
 
@@ -98,10 +114,10 @@ class SimulatedCamera:
         self.simulation.step(self._steps)
         for name, share in visible_shares(self.simulation, self.camera).items():
             numbers = random.random(2)
-            if share < self.visible or numbers[0] < self._misses:
+            if share < self.visible or numbers[0] < self._noise.misses:
                 continue
             pose = self.simulation.pose(name) @ Pose.exp(self._root @ random.normal(size=self._root.shape[1]))
-            if numbers[1] < self._false_rate:
+            if numbers[1] < self._noise.false_rate:
                 pose = Pose([*random.uniform(-_OFF, _OFF, 2), 0.0]) @ pose
             known, scene = name if self._is_naming else None, self.simulation.scene
             found.append(Detection(known, pose, self._covariance, scene.classes(name), scene.shapes(name)))
@@ -116,6 +132,11 @@ class SimulatedCamera:
         """
         shares = visible_shares(StillScene(scene, q), self.camera)
         return frozenset(name for name, share in shares.items() if share >= 0.5 * (1.0 + self.visible))
+
+
+def _require_share(name: str, value: float) -> None:
+    if not 0.0 <= value < 1.0:
+        raise SimulationError(f"{name} must be at least 0 and below 1, not {value}")
 
 
 def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:

@@ -89,14 +89,28 @@ class _Board:
         return np.asarray(np.asarray(point) @ self.onto.T)
 
 
+@dataclass(frozen=True)
+class Viewpoint:
+    """Direction and size of a view of relations.
+
+    Args:
+        azimuth: angle about z, from x, of the direction from which the scene is seen [rad].
+        elevation: angle of that direction above the plane of x and y [rad]; from above, x points to the right for the
+            azimuth -pi / 2.
+        size: length to which triads, outlines and arrows are in proportion [m]; the extent of the frames by default.
+    """
+
+    azimuth: float = math.radians(-65.0)
+    elevation: float = math.radians(22.0)
+    size: float | None = None
+
+
 def relation_drawing(
     scene: SceneGraph,
     relations: Sequence[SemanticRelation | Coord],
     *,
     q: ArrayLike | None = None,
-    azimuth: float = math.radians(-65.0),
-    elevation: float = math.radians(22.0),
-    size: float | None = None,
+    viewpoint: Viewpoint | None = None,
     frames: Sequence[str] = (),
     title: str = "",
     caption: Sequence[str] | None = None,
@@ -107,9 +121,7 @@ def relation_drawing(
         scene: the scene; the points and frames that the relations name are frames of it, in one tree.
         relations: relations with numbers, or coordinates, of which the numbers that hold in the scene are drawn.
         q: (n_joints,) configuration, where joints are on the way.
-        azimuth: of the direction from which one looks, radians about z from x.
-        elevation: of that above the plane of x and y, radians; from above, x is right for the azimuth -pi / 2.
-        size: metres to which triads, outlines and arrows are in proportion; the extent of the frames by default.
+        viewpoint: direction and size of the view; the defaults if omitted.
         frames: others that are drawn in grey, to tell where one is.
         title: above the drawing.
         caption: lines below it; the relations in the papers' notation by default.
@@ -121,7 +133,7 @@ def relation_drawing(
         ConfigurationError: a joint is on the way and q is missing.
     """
     coords = [relation.coord if isinstance(relation, SemanticRelation) else relation for relation in relations]
-    board = _board(scene, coords, q=q, looking=(azimuth, elevation), size=size, others=frames)
+    board = _board(scene, coords, q=q, viewpoint=viewpoint or Viewpoint(), others=frames)
     arrows = [part for relation in relations for part in _parts(scene, relation, q)]
     longest: dict[str, float] = {}
     for kind, _, vector in arrows:
@@ -157,13 +169,7 @@ def notation(coord: Coord) -> str:
 
 
 def _board(
-    scene: SceneGraph,
-    coords: Sequence[Coord],
-    *,
-    q: ArrayLike | None,
-    looking: tuple[float, float],
-    size: float | None,
-    others: Sequence[str],
+    scene: SceneGraph, coords: Sequence[Coord], *, q: ArrayLike | None, viewpoint: Viewpoint, others: Sequence[str]
 ) -> _Board:
     names = list(dict.fromkeys([*_roles(coords), *others]))
     for body in _bodies(coords):
@@ -173,11 +179,11 @@ def _board(
     places = {name: scene.pose(name, relative_to=base, q=q) for name in names}
     corners = np.array([place.translation for place in places.values()])
     extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
-    azimuth, elevation = looking
+    azimuth, elevation = viewpoint.azimuth, viewpoint.elevation
     right = [-math.sin(azimuth), math.cos(azimuth), 0.0]
     rise = math.sin(elevation)
     up = [-rise * math.cos(azimuth), -rise * math.sin(azimuth), math.cos(elevation)]
-    return _Board(scene, places, np.array([right, up]), size or extent or 1.0, tuple(others))
+    return _Board(scene, places, np.array([right, up]), viewpoint.size or extent or 1.0, tuple(others))
 
 
 def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
@@ -347,7 +353,7 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
         held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
     words = ", ".join(f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields)
     title = notation(coord) if title is None else title
-    return relation_drawing(scene, [held], size=_SIZE, title=title, caption=(words,))
+    return relation_drawing(scene, [held], viewpoint=Viewpoint(size=_SIZE), title=title, caption=(words,))
 
 
 def _two_bodies(coord: Coord) -> SceneGraph:

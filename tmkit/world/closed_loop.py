@@ -95,14 +95,7 @@ class ClosedLoopEvent:
         if self.planning is not None and any(action.causes for action in self.planning.diagnosis.actions):
             return draw_failure(self.planning, path, width=width, height=height)
         return draw_marked(
-            self.scene,
-            self.q,
-            path,
-            red=self.objects,
-            expected=self.expected,
-            caption=str(self),
-            width=width,
-            height=height,
+            self.scene, self.q, path, red=self.objects, expected=self.expected, caption=str(self), size=(width, height)
         )
 
 

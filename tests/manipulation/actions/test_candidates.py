@@ -141,7 +141,7 @@ def test_the_checker_accepts_moves_and_changes(plan: Plan, domain: Path, tmp_pat
 
 def test_the_simulator_plays_moves_and_changes(plan: Plan) -> None:
     """A step without segments takes no time, and a transfer home keeps the object in the hand."""
-    report = tk.simulate(plan, grasp="constraint")
+    report = tk.simulate(plan, options=tk.SimulationOptions(grasp="constraint"))
     assert report.is_successful, report.notes
 
 

@@ -14,7 +14,7 @@ from support.gantry import GANTRY, PlanWriter, gantry_scene, stacking_plan, two_
 
 from tmkit.errors import MissingExtraError, OutputError, SimulationError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.simulation import Camera, Film, Simulation, fit_camera, render, simulate, write_picture
+from tmkit.simulation import Camera, Film, Recording, Simulation, fit_camera, render, simulate, write_picture
 from tmkit.spatial import Pose
 
 
@@ -101,7 +101,7 @@ def test_film_and_picture_of_a_plan(tmp_path: Path) -> None:
     """A plan leaves a small film that moves and a picture, changes no number of the report, and no other file."""
     film, picture = tmp_path / "film.gif", tmp_path / "end.png"
     camera = Camera((0.9, -0.9, 0.7), (0.0, 0.0, 0.1), width=120, height=90)
-    report = simulate(stacking_plan(), record=film, picture=picture, camera=camera)
+    report = simulate(stacking_plan(), record=film, picture=picture, recording=Recording(camera=camera))
     assert report == simulate(stacking_plan())
     with Image.open(film) as frames:
         seconds = 0.0

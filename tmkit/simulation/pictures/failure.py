@@ -79,7 +79,9 @@ def draw_failure(
     scene = _coloured(example, red)
     focus = [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
     outlined = {} if example.object is None else {example.object: example.scene.at(example.q).pose(example.object)}
-    pixels, camera = _drawn(scene, example.q, renderer, outlined, _points_of(example), focus, width, height)
+    still = StillScene(scene, example.q)
+    camera = fit_camera(still, include=_points_of(example), focus=focus, width=width, height=height)
+    pixels = _with_outlines(render(still, camera, renderer=renderer), camera, scene, outlined)
     is_gap = cause.kind is FailureKind.OUT_OF_REACH and example.object is not None
     gap = partial(_draw_gap, camera=camera, example=example, text=in_centimetres(cause.excess)) if is_gap else None
     return write_picture(target, _composed(pixels, _caption(chosen, cause, red), gap))
@@ -93,9 +95,7 @@ def draw_marked(
     red: Collection[str],
     expected: SceneGraph,
     caption: str,
-    width: int = 960,
-    height: int = 640,
-    renderer: Renderer = "auto",
+    size: tuple[int, int] = (960, 640),
 ) -> Path:
     """Draw a scene with some frames in red, and blue outlines where another version has them; return the file's path.
 
@@ -106,9 +106,7 @@ def draw_marked(
         red: the frames; those that the scene lacks have an outline only.
         expected: the other version.
         caption: the text below.
-        width: pixels.
-        height: pixels of the picture above its caption.
-        renderer: what draws: ``filament``, ``tiny``, or the better that is there.
+        size: width and height of the picture above its caption [pixels].
 
     Raises:
         OutputError: the file cannot be written.
@@ -119,30 +117,21 @@ def draw_marked(
     here = [name for name in red if name in scene]
     points = np.array([pose.translation for pose in outlined.values()]).reshape(-1, 3)
     painted = _painted(scene, dict.fromkeys(here, _RED), own)
-    pixels, _ = _drawn(painted, q, renderer, outlined, points, here, width, height, shapes=expected)
+    still = StillScene(painted, q)
+    camera = fit_camera(still, include=points, focus=here, width=size[0], height=size[1])
+    pixels = _with_outlines(render(still, camera), camera, expected, outlined)
     return write_picture(target, _composed(pixels, caption))
 
 
-def _drawn(
-    scene: SceneGraph,
-    q: ArrayLike,
-    renderer: Renderer,
-    outlined: Mapping[str, Pose],
-    points: NDArray[np.float64],
-    focus: Collection[str],
-    width: int,
-    height: int,
-    *,
-    shapes: SceneGraph | None = None,
-) -> tuple[NDArray[np.uint8], Camera]:
-    """Return a picture of a scene with outlines of frames at poses, whatever hides them, and its camera."""
-    still = StillScene(scene, q)
-    camera = fit_camera(still, include=points, focus=focus, width=width, height=height)
-    pixels = render(still, camera, renderer=renderer).copy()
+def _with_outlines(
+    pixels: NDArray[np.uint8], camera: Camera, scene: SceneGraph, outlined: Mapping[str, Pose]
+) -> NDArray[np.uint8]:
+    """Return a picture with outlines of frames of a scene at poses, whatever hides them."""
+    pixels = pixels.copy()
     for name, pose in outlined.items():
-        edge = _outline(shapes or scene, name, pose, camera)
+        edge = _outline(scene, name, pose, camera)
         pixels[edge] = np.rint(255.0 * np.array(_BLUE[:3])).astype(np.uint8)
-    return pixels, camera
+    return pixels
 
 
 def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, FailureCause]:

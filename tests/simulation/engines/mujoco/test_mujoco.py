@@ -24,7 +24,7 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.simulation import Simulation, render, simulate
+from tmkit.simulation import Simulation, SimulationOptions, render, simulate
 from tmkit.simulation.engines.mujoco.world import MujocoSimulation
 from tmkit.spatial import Pose
 
@@ -86,7 +86,7 @@ def test_falling_object_rests_at_the_known_height(shape: Shape, height: float, g
 
 def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
     """The report has the same entries, the block ends within a millimetre, and two runs agree to the last bit."""
-    report = simulate(stacking_plan(), engine="mujoco")
+    report = simulate(stacking_plan(), options=SimulationOptions(engine="mujoco"))
     other = simulate(stacking_plan())
     assert report.is_successful
     assert report.worst_position < 0.001
@@ -95,14 +95,14 @@ def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
     assert (list(report.errors), list(report.tracking)) == (list(other.errors), list(other.tracking))
     assert [(slip.step, slip.object, slip.lost) for slip in report.slips] == [(1, "red", None)]
     assert max(report.tracking.values()) < 1e-4
-    assert simulate(stacking_plan(), engine="mujoco") == report
+    assert simulate(stacking_plan(), options=SimulationOptions(engine="mujoco")) == report
 
 
 def test_a_block_without_friction_is_lost() -> None:
     """The friction that a shape gives counts: what slides out of the fingers is reported lost."""
     plan = stacking_plan()
     slippery = [AttachedShape(part.shape, part.pose, friction=0.001) for part in plan.scene.shapes("red")]
-    report = simulate(plan, world=plan.scene.set_shapes("red", slippery), engine="mujoco")
+    report = simulate(plan, options=SimulationOptions(world=plan.scene.set_shapes("red", slippery), engine="mujoco"))
     assert report.missed == ("red",)
     assert report.slips[0].lost is not None
 
@@ -148,7 +148,7 @@ def test_a_cup_lifts_a_block() -> None:
     """Suction seals, lifts and lets go, without its cup pushing the block."""
     result = tk.plan(tk.load_scene("iiwa_table", "blocks2"), domain="blocks", goal="(on a b)", robot="iiwa")
     assert result.plan is not None
-    report = simulate(result.plan, engine="mujoco")
+    report = simulate(result.plan, options=SimulationOptions(engine="mujoco"))
     assert report.is_successful, report.notes
     assert report.worst_position < 0.001
     assert max(slip.position for slip in report.slips) < 1e-4
@@ -167,7 +167,7 @@ def test_errors_name_what_is_wrong() -> None:
     """Engines, windows, shapes and frames that are not there are refused."""
     scene = two_blocks()
     with pytest.raises(SimulationError, match=r"unknown physics engine 'bullet'; .*\(known: mujoco, pybullet\)"):
-        simulate(stacking_plan(), engine="bullet")
+        simulate(stacking_plan(), options=SimulationOptions(engine="bullet"))
     with pytest.raises(SimulationError, match="has no window"):
         MujocoSimulation.from_scene(scene, gui=True)
     with pytest.raises(SimulationError, match="plane"):
