@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import tmkit as tk
 from tmkit.errors import install_command
 from tmkit.estimation import pose_graph, solve_pose_graph, solve_with_gtsam, write_back
-from tmkit.graph import add_observation, joint_gaussian, observations
+from tmkit.graph import Evidence, add_observation, joint_gaussian, observations
 from tmkit.spatial import GaussianPose, chi_square_quantile, covariance_root, position_covariance
 
 Array = NDArray[np.float64]
@@ -92,7 +92,9 @@ def look(
 ) -> tk.SceneGraph:
     """Return the scene with one observation of the true one."""
     pose = true.pose(target, relative_to=reference) @ drawn(noise, random)
-    return add_observation(scene, target, pose, relative_to=reference, covariance=noise, stamp=float(stop))
+    return add_observation(
+        scene, target, pose, relative_to=reference, evidence=Evidence(covariance=noise, stamp=float(stop))
+    )
 
 
 def distance(scene: tk.SceneGraph, a: str, b: str) -> float:

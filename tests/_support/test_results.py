@@ -21,7 +21,7 @@ from tmkit._core import RecheckResult
 from tmkit._support.results import Result, ValidationStatus, plain_values, to_html
 from tmkit.estimation import Latest, pose_graph, resolve_observations, solve_pose_graph
 from tmkit.formats.scene_check import check_scene
-from tmkit.graph import add_observation
+from tmkit.graph import Evidence, add_observation
 from tmkit.manipulation.swept_volume import SweptVolume
 from tmkit.motion import (
     CollisionWorld,
@@ -57,7 +57,7 @@ UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
 
 SLIDE = tk.SceneGraph().add_frame("a", "world", joint=tk.Prismatic([1, 0, 0], lower=0.0, upper=1.0, name="j"))
 SLIDE = SLIDE.add_frame("b", "a", shapes=[tk.Box((0.1, 0.1, 0.1))])
-SEEN = add_observation(SLIDE, "b", UNSURE.mean, relative_to="a", covariance=UNSURE.covariance)
+SEEN = add_observation(SLIDE, "b", UNSURE.mean, relative_to="a", evidence=Evidence(covariance=UNSURE.covariance))
 
 
 def no_plan() -> PlanResult:

@@ -25,7 +25,7 @@ import pytest
 from benchmarks.tables import deliver, markdown_head, table_parser
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, add_fact, relate, twist
+from tmkit.graph import Evidence, Free, Revolute, SceneArrays, SceneGraph, add_fact, relate, twist
 from tmkit.relations import (
     AngularVelocityCoord,
     LinearVelocityCoord,
@@ -226,7 +226,9 @@ def motions_and_facts() -> dict[str, Work]:
         "the same of `SceneArrays`, six numbers": lambda: arrays.twist("l7", q=q, qd=qd),
         "`add_fact`, an exact pose that joins a tree, 128 frames": lambda: add_fact(few, fact),
         "the same, 100,000 frames": lambda: add_fact(many, fact),
-        "the same with a covariance, kept as an observation, 128 frames": lambda: add_fact(few, fact, covariance=ERROR),
+        "the same with a covariance, kept as an observation, 128 frames": lambda: add_fact(
+            few, fact, evidence=Evidence(covariance=ERROR)
+        ),
         "the same without a relation: `attach`, 128 frames": lambda: few.attach("cup", "f120", pose=pose),
         "`reparent`, 128 frames, none of this in use": lambda: few.reparent("f120", "f90", pose=pose),
         "`pose` over 8 edges, none of this in use": lambda: fixed.pose("l7", q=q),

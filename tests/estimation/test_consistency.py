@@ -11,7 +11,7 @@ from support import consistency_runs as runs
 
 from tmkit import GaussianPose, Measurement, Pose, SceneGraph
 from tmkit.estimation import Fused, pose_graph, resolve_observations, solve_pose_graph, solve_with_gtsam
-from tmkit.graph import add_fact, add_observation, innovation
+from tmkit.graph import Evidence, FactPolicy, add_fact, add_observation, innovation
 from tmkit.spatial import (
     JointGaussianPose,
     PoseMeasurement,
@@ -111,7 +111,7 @@ def by_facts(seen: list[Pose]) -> GaussianPose:
     scene = runs.known_scene(WIDE)
     for pose in seen:
         fact = GaussianPose(pose, FIX)
-        scene = add_fact(scene, fact, frame="cup", relative_to="world", known="fuse", gate=1 - 1e-9)
+        scene = add_fact(scene, fact, frame="cup", relative_to="world", policy=FactPolicy(known="fuse", gate=1 - 1e-9))
     return scene.gaussian_pose("cup", relative_to="world")
 
 
@@ -142,7 +142,7 @@ def observed(seen: list[Pose]) -> SceneGraph:
     """Return the scene with observations."""
     scene = runs.known_scene(WIDE)
     for pose in seen:
-        scene = add_observation(scene, "cup", pose, relative_to="world", covariance=FIX)
+        scene = add_observation(scene, "cup", pose, relative_to="world", evidence=Evidence(covariance=FIX))
     return scene
 
 
@@ -219,7 +219,9 @@ def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
     truth = drawn_truth(random)
     scene = observed(fixes(random, truth, 20)).add_frame("table", "world", pose=GaussianPose(Pose([1, 1, 0]), WIDE))
     seen = Pose([1.0, 1.1, 0.1]).inverse() @ truth
-    scene = add_observation(scene, "cup", seen, relative_to="table", covariance=np.diag([1e-4] * 3 + [1e-3, 1e-3, 1.0]))
+    scene = add_observation(
+        scene, "cup", seen, relative_to="table", evidence=Evidence(covariance=np.diag([1e-4] * 3 + [1e-3, 1e-3, 1.0]))
+    )
     graph = pose_graph(scene)
     ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
     for one, other in zip(ours.poses, theirs.poses, strict=True):

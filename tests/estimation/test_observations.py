@@ -18,7 +18,7 @@ from tmkit.estimation import ByTag, Fused, Latest, MinCovariance, resolve_observ
 from tmkit.estimation.policies import Estimate
 from tmkit.estimation.resolution import Resolution
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import add_observation, diff, innovation, joint_gaussian, observations
+from tmkit.graph import Evidence, add_observation, diff, innovation, joint_gaussian, observations
 from tmkit.graph.observation_frames import Observation, remove_observations
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -50,9 +50,7 @@ def observed(scene: SceneGraph, looks: Iterable[Look]) -> SceneGraph:
             look.frame,
             look.pose.mean,
             relative_to=look.relative_to,
-            covariance=look.pose.covariance,
-            stamp=look.stamp,
-            tags=look.tags,
+            evidence=Evidence(covariance=look.pose.covariance, stamp=look.stamp, tags=look.tags),
         )
     return scene
 
@@ -365,9 +363,9 @@ def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(SceneError, match="frame 'cup' cannot be observed from itself"):
         add_observation(scene, "cup", Pose(), relative_to="cup")
     with pytest.raises(SceneError, match="the stamp of an observation must be a finite number or None, not nan"):
-        add_observation(scene, "cup", Pose(), relative_to="left", stamp=float("nan"))
+        add_observation(scene, "cup", Pose(), relative_to="left", evidence=Evidence(stamp=float("nan")))
     with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
-        add_observation(scene, "cup", Pose(), relative_to="left", tags="marker")
+        add_observation(scene, "cup", Pose(), relative_to="left", evidence=Evidence(tags="marker"))
     with pytest.raises(UnknownNameError, match="unknown kind of observation 'range'"):
         add_observation(scene, "cup", Pose(), relative_to="left", kind="range")  # type: ignore[arg-type]
     with pytest.raises(SceneError, match="seen from 'left' is of its orientation alone, which is no measurement"):

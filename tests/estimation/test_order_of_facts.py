@@ -11,7 +11,7 @@ from support.effort import scaled_examples
 
 from tmkit.estimation import ByTag, Fused, Latest, MinCovariance, pose_graph, resolve_observations, solve_pose_graph
 from tmkit.estimation.policies import ResolutionPolicy
-from tmkit.graph import Fixed, SceneGraph, add_fact, observations, twist
+from tmkit.graph import Evidence, FactPolicy, Fixed, SceneGraph, add_fact, observations, twist
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose
 from tmkit.spatial import Pose
 
@@ -42,12 +42,11 @@ def bodies_and_facts(
         root = rng.normal(size=(6, 6)) * rng.uniform(0.5, 2) * 1e-3
         seen = place[b].inverse() @ place[a] @ Pose.exp(0.5 * root @ rng.normal(size=6))
         coord = PoseCoord(f"{{{a}}}|{body[a]}", f"{{{b}}}|{body[b]}", f"[{b}]")
-        more = {
-            "covariance": root @ root.T + 1e-8 * np.eye(6),
-            "tags": [t for t in "xy" if rng.random() < 0.5],
-            "stamp": None if rng.random() < 0.2 else float(rng.integers(0, 50)),
-            "gate": 1 - 1e-12,
-        }
+        more = Evidence(
+            covariance=root @ root.T + 1e-8 * np.eye(6),
+            tags=[t for t in "xy" if rng.random() < 0.5],
+            stamp=None if rng.random() < 0.2 else float(rng.integers(0, 50)),
+        )
         facts.append((SemanticPose(coord, seen), more))
     return scene, body, facts
 
@@ -66,7 +65,7 @@ def test_policies_do_not_see_the_order_of_facts(seed: int) -> None:
         made = scene
         for k in order:
             fact, more = facts[int(k)]
-            made = add_fact(made, fact, **more)
+            made = add_fact(made, fact, evidence=more, policy=FactPolicy(gate=1 - 1e-12))
         assert len(observations(made)) == len(facts)
         for index, policy in enumerate(POLICIES):
             for probability in (None, 0.997):
@@ -99,8 +98,14 @@ def test_a_tag_that_is_seen_twice_says_where_its_cup_is() -> None:
     scene, bodies = tag_and_cup()
     spread = 1e-6 * np.eye(6)
     for x, stamp in ((0.5, 2.0), (0.502, 1.0)):
-        scene = add_fact(scene, sighting("tag", "camera", Pose([x, 0, 1]), bodies), covariance=spread, stamp=stamp)
-    scene = add_fact(scene, sighting("camera", "cup", Pose([-0.464, 0, -0.95]), bodies), covariance=spread, stamp=0.0)
+        scene = add_fact(
+            scene, sighting("tag", "camera", Pose([x, 0, 1]), bodies), evidence=Evidence(covariance=spread, stamp=stamp)
+        )
+    scene = add_fact(
+        scene,
+        sighting("camera", "cup", Pose([-0.464, 0, -0.95]), bodies),
+        evidence=Evidence(covariance=spread, stamp=0.0),
+    )
     for frame, off in (("cup", 0.04), ("tag", 0.0)):
         latest, fused = (
             resolve_observations(scene, frame, policy=policy, base="camera") for policy in (Latest(), Fused())
@@ -121,8 +126,8 @@ def test_an_exact_fact_takes_the_place_of_an_uncertain_edge() -> None:
     exact = sighting("cup", "camera", Pose([0.5, 0, 1]), bodies)
     seen = sighting("tag", "camera", Pose([0.5405, 0, 1.05]), bodies)
     spread = 1e-6 * np.eye(6)
-    one = add_fact(add_fact(scene, exact), seen, covariance=spread)
-    other = add_fact(add_fact(scene, seen, covariance=spread), exact)
+    one = add_fact(add_fact(scene, exact), seen, evidence=Evidence(covariance=spread))
+    other = add_fact(add_fact(scene, seen, evidence=Evidence(covariance=spread)), exact)
     for made in (one, other):
         assert made.pose("cup", relative_to="camera").is_close(exact.pose)
         assert not made.gaussian_pose("tag", relative_to="camera").covariance.any()
@@ -140,7 +145,7 @@ def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
     for facts in ((look, on_belt), (on_belt, look)):
         made = scene
         for fact in facts:
-            made = add_fact(made, fact, covariance=1e-6 * np.eye(6) if fact is look else None)
+            made = add_fact(made, fact, evidence=Evidence(covariance=1e-6 * np.eye(6) if fact is look else None))
         with pytest.raises(SemanticError, match="between 'cup' and its parent 'belt' is unknown"):
             twist(made, "cup", relative_to="camera")
         fixed = made.set_joint("cup", Fixed())

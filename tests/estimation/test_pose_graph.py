@@ -14,7 +14,7 @@ from tmkit import Pose, Revolute, SceneGraph
 from tmkit.errors import DisconnectedError, MissingExtraError, SceneError
 from tmkit.estimation import pose_graph, solve_pose_graph, solve_with_gtsam, write_back
 from tmkit.estimation.pose_graph import solution_from_gtsam, to_gtsam_graph
-from tmkit.graph import add_observation, joint_gaussian, observations
+from tmkit.graph import Evidence, add_observation, joint_gaussian, observations
 from tmkit.graph.observation_frames import Observation, remove_observations
 from tmkit.spatial import GaussianPose
 
@@ -58,7 +58,9 @@ def survey(
             seen = truth.pose(f"marker of {name}", relative_to=f"camera{view}") @ Pose.exp(
                 np.linalg.cholesky(noise) @ random.normal(size=6)
             )
-            scene = add_observation(scene, f"marker of {name}", seen, relative_to=f"camera{view}", covariance=noise)
+            scene = add_observation(
+                scene, f"marker of {name}", seen, relative_to=f"camera{view}", evidence=Evidence(covariance=noise)
+            )
     return scene, observations(scene), {frame: truth.pose(frame, relative_to="world") for frame in truth.frame_names}
 
 
@@ -143,7 +145,9 @@ def test_gtsam_finds_the_same(seed: int) -> None:
     """Poses, joint covariance and cost agree with gtsam's to rounding."""
     scene, _looks, _ = survey(np.random.default_rng(seed), views=3)
     back = scene.pose("world", relative_to="rock")
-    graph = pose_graph(add_observation(scene, "world", back, relative_to="rock", covariance=1e-2 * np.eye(6)))
+    graph = pose_graph(
+        add_observation(scene, "world", back, relative_to="rock", evidence=Evidence(covariance=1e-2 * np.eye(6)))
+    )
     ours = solve_pose_graph(graph)
     try:
         theirs = solve_with_gtsam(graph)
@@ -178,7 +182,7 @@ def test_edges_on_joints_are_right_at_q() -> None:
     )
     q = [0.6]
     seen = scene.pose("mark", relative_to="camera", q=q) @ Pose.exp([0.01, 0, 0.01, 0, 0.01, 0])
-    scene = add_observation(scene, "mark", seen, relative_to="camera", covariance=1e-6 * np.eye(6))
+    scene = add_observation(scene, "mark", seen, relative_to="camera", evidence=Evidence(covariance=1e-6 * np.eye(6)))
     solution = solve_pose_graph(pose_graph(scene, q=q))
     version = write_back(scene, solution, q=q)
     assert version.pose("neck", relative_to="world", q=q).is_close(solution.pose("neck").mean)
@@ -196,12 +200,14 @@ def test_what_a_pose_graph_cannot_say_is_refused() -> None:
     with pytest.raises(SceneError, match="edge of 'rock': the covariance is not of full rank"):
         pose_graph(scene.set_covariance("rock", np.diag([1.0, 0, 0, 0, 0, 0])))
     with pytest.raises(SceneError, match="'mast0' seen from 'base0': the two are rigidly joined"):
-        pose_graph(add_observation(scene, "mast0", Pose(), relative_to="base0", covariance=np.eye(6)))
+        pose_graph(
+            add_observation(scene, "mast0", Pose(), relative_to="base0", evidence=Evidence(covariance=np.eye(6)))
+        )
     with pytest.raises(SceneError, match="a pose graph needs at least one observation"):
         pose_graph(remove_observations(scene))
     moon = scene.add_root("moon")
     with pytest.raises(DisconnectedError):
-        pose_graph(add_observation(moon, "moon", Pose(), relative_to="base0", covariance=np.eye(6)))
+        pose_graph(add_observation(moon, "moon", Pose(), relative_to="base0", evidence=Evidence(covariance=np.eye(6))))
 
 
 @pytest.mark.parametrize("reach", [1.0, 1e5])
@@ -214,7 +220,7 @@ def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
         scene = scene.add_frame(name, parent, pose=GaussianPose(pose, 1e-4 * np.eye(6)))
         parent = name
     seen = scene.pose("c", relative_to="world") @ Pose.exp(random.normal(size=6) * 0.01)
-    scene = add_observation(scene, "c", seen, relative_to="world", covariance=1e-4 * np.eye(6))
+    scene = add_observation(scene, "c", seen, relative_to="world", evidence=Evidence(covariance=1e-4 * np.eye(6)))
     solution = solve_pose_graph(pose_graph(scene))
     assert solution.is_converged
     assert solution.iterations < 30

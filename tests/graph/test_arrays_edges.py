@@ -25,6 +25,7 @@ from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     AttachedShape,
     Box,
+    Expression,
     Free,
     Inertia,
     NoiseSource,
@@ -206,15 +207,16 @@ class EdgesMachine(RuleBasedStateMachine):
         frame, reference, at, axes = frames
         q = np.linspace(0.5, 1.0, len(self.arrays.q))
         qd = np.linspace(-1.0, 2.0, len(q)) if moves else None
-        keywords: dict[str, Any] = {"relative_to": reference, "at": at, "axes": axes, "q": q, "qd": qd}
+        keywords: dict[str, Any] = {"relative_to": reference, "q": q, "qd": qd}
+        expression = Expression(at=at, axes=axes)
         try:
-            expected = twist(self.scene, frame, **keywords).representation.vector
+            expected = twist(self.scene, frame, expression=expression, **keywords).representation.vector
         except (UnknownNameError, SemanticError) as refused:
             allowed = (SceneError, DisconnectedError) if isinstance(refused, SemanticError) else UnknownNameError
             with pytest.raises(allowed):
-                self.arrays.twist(frame, **keywords)
+                self.arrays.twist(frame, at=at, axes=axes, **keywords)
             return
-        assert self.arrays.twist(frame, **keywords).tobytes() == expected.tobytes()
+        assert self.arrays.twist(frame, at=at, axes=axes, **keywords).tobytes() == expected.tobytes()
 
     @rule(call=_calls())
     def edit(self, call: Call) -> None:

@@ -11,7 +11,17 @@ from support.urdf_comparison import example_robot_data
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, UnknownNameError
-from tmkit.graph import Free, Revolute, SceneGraph, acceleration, joints_between, momentum, twist
+from tmkit.graph import (
+    Expression,
+    Free,
+    Revolute,
+    SceneGraph,
+    acceleration,
+    classical_acceleration,
+    joints_between,
+    momentum,
+    twist,
+)
 from tmkit.relations import SemanticError
 from tmkit.spatial import Pose
 
@@ -65,10 +75,10 @@ def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
             (pinocchio.LOCAL_WORLD_ALIGNED, frame, root),
             (pinocchio.WORLD, root, root),
         ):
-            found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, at=at, axes=axes)
+            found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(at=at, axes=axes))
             expected = pinocchio.getFrameAcceleration(model, data, number, kind).vector
             np.testing.assert_allclose(found, expected, atol=1e-10 * (1 + np.abs(expected).max()))
-        found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, axes=frame, is_classical=True)
+        found = classical_acceleration(scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(axes=frame))
         expected = pinocchio.getFrameClassicalAcceleration(model, data, number, pinocchio.LOCAL).vector
         np.testing.assert_allclose(found, expected, atol=1e-10 * (1 + np.abs(expected).max()))
     pinocchio.computeCentroidalMomentum(model, data, theirs, velocity)
@@ -104,10 +114,25 @@ def test_it_is_how_the_twist_changes() -> None:
             for sign in (-1, 1):
                 then = q + sign * step * qd + 0.5 * step**2 * qdd
                 now = qd + sign * step * qdd
-                moving = twist(scene, frame, relative_to=reference, at=reference, axes=reference, q=then, qd=now)
+                moving = twist(
+                    scene,
+                    frame,
+                    relative_to=reference,
+                    q=then,
+                    qd=now,
+                    expression=Expression(at=reference, axes=reference),
+                )
                 found.append(np.concatenate(moving.numbers))
             expected = (found[1] - found[0]) / (2 * step)
-            ours = acceleration(scene, frame, relative_to=reference, at=reference, axes=reference, q=q, qd=qd, qdd=qdd)
+            ours = acceleration(
+                scene,
+                frame,
+                relative_to=reference,
+                q=q,
+                qd=qd,
+                qdd=qdd,
+                expression=Expression(at=reference, axes=reference),
+            )
             np.testing.assert_allclose(ours, expected, atol=1e-5 * (1 + np.abs(expected).max()))
 
 
@@ -116,7 +141,7 @@ def test_a_point_on_a_wheel() -> None:
     scene = SceneGraph("world").add_frame("wheel", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("rim", "wheel", pose=Pose([0.5, 0, 0]))
     given = {"q": [0.0], "qd": [2.0], "qdd": [0.0]}
-    np.testing.assert_allclose(acceleration(scene, "rim", **given, is_classical=True), [-2, 0, 0, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(classical_acceleration(scene, "rim", **given), [-2, 0, 0, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(acceleration(scene, "rim", **given), np.zeros(6), atol=1e-15)
     faster = acceleration(scene, "rim", q=[0.0], qd=[0.0], qdd=[3.0])
     np.testing.assert_allclose(faster, [0, 1.5, 0, 0, 0, 3], atol=1e-15)
@@ -162,6 +187,8 @@ def test_several_twists_over_one_edge() -> None:
         for h in (step, -step):
             then, values = tk.graph.integrate(scene, h, q=q, qd=qd)
             options = {"q": values + 0.5 * h * h * qdd, "qd": qd + h * qdd}
-            ends.append(np.concatenate(twist(then, frame, at="world", axes="world", **options).numbers))
-        found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, at="world", axes="world")
+            ends.append(
+                np.concatenate(twist(then, frame, expression=Expression(at="world", axes="world"), **options).numbers)
+            )
+        found = acceleration(scene, frame, q=q, qd=qd, qdd=qdd, expression=Expression(at="world", axes="world"))
         np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), atol=1e-7)

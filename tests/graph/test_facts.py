@@ -15,6 +15,8 @@ from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation import Fused, resolve_observations
 from tmkit.formats import scene_to_dict
 from tmkit.graph import (
+    Evidence,
+    FactPolicy,
     Fixed,
     Free,
     Joint,
@@ -112,7 +114,7 @@ def test_the_order_of_facts_that_agree_changes_no_answer(seed: int) -> None:
             is_new = made.root(frame) != made.root(reference)
             fact = pose_fact(frame, reference, place[reference].inverse() @ place[frame], bodies)
             made = (
-                add_fact(made, fact, covariance=spread if is_new and rng.random() < 0.3 else None)
+                add_fact(made, fact, evidence=Evidence(covariance=spread if is_new and rng.random() < 0.3 else None))
                 if is_new
                 else add_fact(made, fact)
             )
@@ -137,7 +139,7 @@ def test_the_error_of_a_fact_is_that_of_its_pose() -> None:
             if scene.root(frame) == scene.root(reference):
                 continue
             pose = Pose.exp(rng.normal(size=6))
-            made = add_fact(scene, pose_fact(frame, reference, pose, bodies), covariance=covariance)
+            made = add_fact(scene, pose_fact(frame, reference, pose, bodies), evidence=Evidence(covariance=covariance))
             assert made.pose(frame, relative_to=reference).is_close(pose)
             np.testing.assert_allclose(
                 made.gaussian_pose(frame, relative_to=reference).covariance, covariance, atol=1e-13
@@ -153,12 +155,14 @@ def test_a_tag_seen_on_a_cup() -> None:
     later = pose_fact("tag", "camera", Pose([0.5, 0.1, -0.9]), bodies)
     with pytest.raises(SceneError, match=r"contradicts the scene by 0.2 m and 0 rad, along tag - cup - camera \("):
         add_fact(seen, later)
-    moved = add_fact(seen, later, moves="cup")
+    moved = add_fact(seen, later, policy=FactPolicy(moves="cup"))
     assert moved.pose("cup", relative_to="table").translation == pytest.approx([0.4, -0.1, -0.2])
     assert moved.pose("camera", relative_to="table") == seen.pose("camera", relative_to="table")
     with pytest.raises(SceneError, match="the edge above 'table' is not between 'tag' and 'camera': 'tag', 'cup' are"):
-        add_fact(seen, later, moves="table")
-    from_camera = add_fact(seen, pose_fact("camera", "tag", Pose([-0.5, -0.1, 0.9]), bodies), moves="cup")
+        add_fact(seen, later, policy=FactPolicy(moves="table"))
+    from_camera = add_fact(
+        seen, pose_fact("camera", "tag", Pose([-0.5, -0.1, 0.9]), bodies), policy=FactPolicy(moves="cup")
+    )
     assert from_camera.pose("cup", relative_to="table").is_close(moved.pose("cup", relative_to="table"))
 
 
@@ -166,16 +170,18 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
     """A second sighting is an observation, or makes the pose surer; one that is far off is refused by its distance."""
     bodies = {"table": "Table", "cup": "Cup"}
     spread = np.eye(6) * 1e-4
-    scene = add_fact(scattered(bodies), pose_fact("cup", "table", Pose([0.5, 0, 0]), bodies), covariance=spread)
+    scene = add_fact(
+        scattered(bodies), pose_fact("cup", "table", Pose([0.5, 0, 0]), bodies), evidence=Evidence(covariance=spread)
+    )
     later = pose_fact("cup", "table", Pose([0.51, 0, 0]), bodies)
-    kept = add_fact(scene, later, covariance=spread, stamp=2.0, tags=["marker"])
+    kept = add_fact(scene, later, evidence=Evidence(covariance=spread, stamp=2.0, tags=["marker"]))
     assert kept.pose("cup", relative_to="table") == scene.pose("cup", relative_to="table")
     first, seen = observations(kept, "cup")
     assert str(first) == "'cup' seen from 'table'"
     assert kept.noise(first.name) == kept.noise("cup")  # one error, of the fact and of the edge that it made
     assert str(seen) == "'cup' seen from 'table' at 2 s (marker)"
     assert innovation(kept, seen.measurement()).squared_mahalanobis == pytest.approx(0.5)
-    twice = add_fact(scene, later, covariance=spread, known="fuse")
+    twice = add_fact(scene, later, evidence=Evidence(covariance=spread), policy=FactPolicy(known="fuse"))
     resolved = resolve_observations(kept, "cup", policy=Fused()).scene
     for fused in (twice, resolved):
         assert observations(fused) == ()
@@ -184,15 +190,15 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
     with pytest.raises(
         SceneError, match=r"contradicts the scene by 0.1 m .* squared Mahalanobis distance is 50 of 22.46"
     ):
-        add_fact(scene, pose_fact("cup", "table", Pose([0.6, 0, 0]), bodies), covariance=spread)
+        add_fact(scene, pose_fact("cup", "table", Pose([0.6, 0, 0]), bodies), evidence=Evidence(covariance=spread))
     exact = add_fact(scattered(bodies), pose_fact("cup", "table", Pose([0.5, 0, 0]), bodies))
     near = pose_fact("cup", "table", Pose([0.505, 0, 0]), bodies)
-    assert add_fact(exact, near, covariance=spread, known="fuse") is exact
+    assert add_fact(exact, near, evidence=Evidence(covariance=spread), policy=FactPolicy(known="fuse")) is exact
     assert add_fact(exact, pose_fact("cup", "table", Pose([0.5, 0, 0]), bodies)) is exact
     with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
-        add_fact(scattered(bodies), later, tags="marker")
+        add_fact(scattered(bodies), later, evidence=Evidence(tags="marker"))
     with pytest.raises(UnknownNameError, match="unknown value of known 'ignore'"):
-        add_fact(exact, near, known="ignore")  # type: ignore[arg-type]
+        add_fact(exact, near, policy=FactPolicy(known="ignore"))  # type: ignore[arg-type]
 
 
 def test_a_plain_pose_is_a_fact_of_two_frames() -> None:
@@ -202,8 +208,9 @@ def test_a_plain_pose_is_a_fact_of_two_frames() -> None:
     error = 1e-4 * np.eye(6)
     said, names = pose_fact("tag", "camera", pose, bodies), {"frame": "tag", "relative_to": "camera"}
     assert add_fact(scene, pose, **names) == add_fact(scene, said)
-    for plain, more in ((pose, {"covariance": error}), (GaussianPose(pose, error), {})):
-        made, expected = add_fact(scene, plain, **names, **more), add_fact(scene, said, covariance=error)
+    evidence = Evidence(covariance=error)
+    for plain, more in ((pose, evidence), (GaussianPose(pose, error), None)):
+        made, expected = add_fact(scene, plain, **names, evidence=more), add_fact(scene, said, evidence=evidence)
         assert scene_to_dict(made) == scene_to_dict(expected)
     for wrong, named in ((pose, {}), (pose, {"frame": "tag"}), (said, names), ([0, 0, 1], names)):
         with pytest.raises(SemanticError, match="comes with frame= and relative_to="):
@@ -253,7 +260,7 @@ def test_a_position_and_an_orientation_make_a_pose(seed: int) -> None:
     for order in ((0, 1), (1, 0)):
         made = scene
         for k in order:
-            made = add_fact(made, facts[k], covariance=errors[k])
+            made = add_fact(made, facts[k], evidence=Evidence(covariance=errors[k]))
         assert [one.kind for one in observations(made)] == ["pose"] * any(error is not None for error in errors)
         for a, b in itertools.product(bodies, repeat=2):
             assert made.pose(a, relative_to=b).is_close(
@@ -275,7 +282,9 @@ def test_half_a_pose_waits_as_an_observation() -> None:
     """A position alone joins nothing, is shown, and what is said later of both must agree with it."""
     bodies = {"table": "Table", "cup": "Cup", "moon": "Moon"}
     place = {"table": Pose(), "cup": Pose.from_rpy([0.4, 0, 0.1], [0, 0, 0.5]), "moon": Pose([9, 9, 9])}
-    scene = add_fact(scattered(bodies), position_fact("cup", "table", "table", place, bodies), stamp=1.0)
+    scene = add_fact(
+        scattered(bodies), position_fact("cup", "table", "table", place, bodies), evidence=Evidence(stamp=1.0)
+    )
     assert scene.root("cup") == "cup"
     assert [str(one) for one in observations(scene)] == ["'cup' (position) seen from 'table' at 1 s"]
     joined = add_fact(scene, pose_fact("cup", "table", place["cup"], bodies))
@@ -288,13 +297,13 @@ def test_half_a_pose_waits_as_an_observation() -> None:
     with pytest.raises(SemanticError, match="its axes are of a frame that poses join to one of its ends"):
         add_fact(scene, position_fact("cup", "table", "moon", place, bodies))
     with pytest.raises(SceneError, match="a position alone does not say where 'cup' has moved"):
-        add_fact(joined, position_fact("cup", "table", "table", place, bodies), moves="cup")
+        add_fact(joined, position_fact("cup", "table", "table", place, bodies), policy=FactPolicy(moves="cup"))
     turn = orientation_fact("cup", "table", "table", place, bodies)
     unsure = joined.set_covariance("cup", np.eye(6) * 1e-6)
     with pytest.raises(SceneError, match="of its orientation alone, which is no measurement"):
-        add_fact(unsure, turn, covariance=np.eye(3) * 1e-6, known="fuse")
+        add_fact(unsure, turn, evidence=Evidence(covariance=np.eye(3) * 1e-6), policy=FactPolicy(known="fuse"))
     near = position_fact("cup", "table", "table", place | {"cup": Pose([0.001, 0, 0]) @ place["cup"]}, bodies)
-    fused = add_fact(unsure, near, covariance=np.eye(3) * 1e-6, known="fuse")
+    fused = add_fact(unsure, near, evidence=Evidence(covariance=np.eye(3) * 1e-6), policy=FactPolicy(known="fuse"))
     assert fused.pose("cup", relative_to="table").translation[0] == pytest.approx(0.4005)
 
 
@@ -322,7 +331,7 @@ def test_facts_that_are_none() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'cup'"):
         add_fact(scene, SemanticPose(PoseCoord("{cupp}|Cup", "{table}|Table", "[table]"), Pose()))
     with pytest.raises(SceneError, match="covariance of 'cup'"):
-        add_fact(scene, pose_fact("cup", "table", Pose(), bodies), covariance=-np.eye(6))
+        add_fact(scene, pose_fact("cup", "table", Pose(), bodies), evidence=Evidence(covariance=-np.eye(6)))
 
 
 # --- another root -----------------------------------------------------------------------------------------------------

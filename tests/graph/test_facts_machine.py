@@ -22,7 +22,18 @@ from support.effort import scaled_examples
 
 from tmkit.errors import SceneError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import Prismatic, Revolute, SceneArrays, SceneGraph, add_fact, diff, is_rigid, observations, twist
+from tmkit.graph import (
+    Expression,
+    Prismatic,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+    add_fact,
+    diff,
+    is_rigid,
+    observations,
+    twist,
+)
 from tmkit.relations import (
     OrientationCoord,
     PoseCoord,
@@ -105,7 +116,9 @@ def check(scene: SceneGraph, truth: Truth, q: np.ndarray, qd: np.ndarray) -> Non
             found, expected = scene.pose(frame, relative_to=reference, q=q), truth.relative(frame, reference)
             assert found.is_close(expected, translation_tolerance=1e-9, rotation_tolerance=1e-9), (frame, reference)
             try:
-                moving = twist(scene, frame, relative_to=reference, at=frame, axes=frame, q=q, qd=qd)
+                moving = twist(
+                    scene, frame, relative_to=reference, q=q, qd=qd, expression=Expression(at=frame, axes=frame)
+                )
             except SemanticError:
                 continue
             np.testing.assert_allclose(
@@ -426,6 +439,6 @@ def answered(scene: SceneGraph, frames: list[str]) -> set[tuple[str, ...]]:
             known.add(("pose", a, b))
         for at in frames:
             with contextlib.suppress(SemanticError):
-                twist(scene, a, relative_to=b, at=at, axes=at)
+                twist(scene, a, relative_to=b, expression=Expression(at=at, axes=at))
                 known.add(("twist", a, b, at))
     return known

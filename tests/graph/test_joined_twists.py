@@ -10,7 +10,17 @@ import pytest
 
 from tmkit.errors import SceneError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import Revolute, SceneArrays, SceneGraph, add_fact, gaussian_twist, observations, relate, twist
+from tmkit.graph import (
+    Evidence,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+    add_fact,
+    gaussian_twist,
+    observations,
+    relate,
+    twist,
+)
 from tmkit.graph.observation_frames import remove_observations
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose, adjoint
@@ -128,7 +138,9 @@ def waiting() -> SceneGraph:
     scene = scene.attach("b", "a", pose=Pose([1, 0, 0])).attach("d", "c", pose=Pose([0, 1, 0]))
     scene = add_fact(scene, SemanticTwist(TwistCoord("b|B", "C", "[b]"), [1.0, 0, 0, 0, 0, 0]))
     spread = np.diag([1e-4] * 6)
-    return add_fact(scene, SemanticTwist(TwistCoord("c|C", "B", "[c]"), [-1.0, 0, 0, 0, 0, 0]), covariance=spread)
+    return add_fact(
+        scene, SemanticTwist(TwistCoord("c|C", "B", "[c]"), [-1.0, 0, 0, 0, 0, 0]), evidence=Evidence(covariance=spread)
+    )
 
 
 def test_a_twist_that_waits_is_an_edge_of_an_observation() -> None:

@@ -11,11 +11,13 @@ from hypothesis import given, strategies as st
 from tmkit._core import StampedPoses, common_stamps
 from tmkit.errors import ConfigurationError, SceneError, StampError, UnknownNameError
 from tmkit.graph import (
+    Expression,
     Free,
     NoiseSource,
     Prismatic,
     Revolute,
     SceneGraph,
+    When,
     at_stamp,
     configuration,
     gaussian_pose,
@@ -51,15 +53,15 @@ def tracked(seed: int = 0) -> SceneGraph:
 def test_a_version_of_the_moment(policy: str) -> None:
     """Poses, relations and errors at a stamp are those of the version in which edges have their poses of then."""
     scene = tracked().set_covariance("table", 1e-4 * np.eye(6))
-    at = at_stamp(scene, 1.3, policy=policy)
+    at = at_stamp(scene, When(1.3, policy=policy))
     for frame in scene.frame_names:
         assert at.pose(frame) == scene.pose(frame, stamp=1.3, policy=policy)
     coord = PoseCoord("{handle}|cup", "{camera}|camera", "[world]")
     for one, other in zip(
-        relate(scene, coord, stamp=1.3, policy=policy).numbers, relate(at, coord).numbers, strict=True
+        relate(scene, coord, stamp=When(1.3, policy=policy)).numbers, relate(at, coord).numbers, strict=True
     ):
         assert np.array_equal(one, other)
-    found = gaussian_pose(scene, "handle", relative_to="camera", stamp=1.3, policy=policy)
+    found = gaussian_pose(scene, "handle", relative_to="camera", stamp=When(1.3, policy=policy))
     assert found.mean == at.gaussian_pose("handle", relative_to="camera").mean
     assert np.array_equal(found.covariance, at.gaussian_pose("handle", relative_to="camera").covariance)
 
@@ -77,7 +79,7 @@ def test_edges_off_the_way_need_no_pose() -> None:
     with pytest.raises(UnknownNameError, match="cop"):
         relate(scene, PoseCoord("{cop}|cup", "{base}|base", "[base]"), stamp=1.0)
     with pytest.raises(UnknownNameError, match="interpolate"):
-        relate(scene, PoseCoord("{cup}|cup", "{base}|base", "[base]"), stamp=1.0, policy="interpolate")
+        relate(scene, PoseCoord("{cup}|cup", "{base}|base", "[base]"), stamp=When(1.0, policy="interpolate"))
 
 
 def test_common_stamps() -> None:
@@ -102,13 +104,13 @@ def test_motion_at_a_stamp_is_the_derivative_of_the_pose(policy: str, seed: int)
     there = [scene.pose("handle", relative_to="camera", stamp=stamp + step, policy=policy) for step in (-h, 0, h)]
     linear = (there[2].translation - there[0].translation) / (2 * h)
     angular = there[1].rotate(np.array((there[0].inverse() @ there[2]).log())[3:] / (2 * h))
-    found = twist(scene, "handle", relative_to="camera", stamp=stamp, policy=policy)
+    found = twist(scene, "handle", relative_to="camera", stamp=When(stamp, policy=policy))
     assert np.concatenate(found.numbers) == pytest.approx(np.concatenate([linear, angular]), abs=1e-7)
-    same = relate(scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=stamp, policy=policy)
+    same = relate(scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=When(stamp, policy=policy))
     assert np.allclose(np.concatenate(same.numbers), np.concatenate(found.numbers), atol=1e-12)
-    only = relate(scene, AngularVelocityCoord("cup", "camera", "[camera]"), stamp=stamp, policy=policy)
+    only = relate(scene, AngularVelocityCoord("cup", "camera", "[camera]"), stamp=When(stamp, policy=policy))
     assert np.allclose(only.numbers[0], angular, atol=1e-7)
-    certain = gaussian_twist(scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=stamp, policy=policy)
+    certain = gaussian_twist(scene, TwistCoord("handle|cup", "camera", "[camera]"), stamp=When(stamp, policy=policy))
     assert not certain.covariance.any()
 
 
@@ -128,15 +130,15 @@ def test_twist_edges_go_before_differences() -> None:
 def test_clamped_poses_stand_still() -> None:
     """Outside of a history the pose at its end, at rest; joints likewise."""
     scene = tracked()
-    found = gaussian_pose(scene, "cup", relative_to="table", stamp=50.0, policy="clamped")
+    found = gaussian_pose(scene, "cup", relative_to="table", stamp=When(50.0, policy="clamped"))
     assert found.mean.is_close(scene.local_pose("cup"))
-    assert not np.any(twist(scene, "cup", relative_to="camera", stamp=50.0, policy="clamped").numbers)
+    assert not np.any(twist(scene, "cup", relative_to="camera", stamp=When(50.0, policy="clamped")).numbers)
     arm = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1], name="j"))
     for stamp in (1.0, 2.0):
         arm = add_joint_values(arm, {"j": stamp}, stamp=stamp)
     assert configuration(arm, 9.0, policy="clamped") == joint_velocities(arm, 1.5) * 2.0
     assert joint_velocities(arm, 9.0, policy="clamped") == 0.0
-    assert not np.any(twist(arm, "a", stamp=9.0, policy="clamped").numbers)
+    assert not np.any(twist(arm, "a", stamp=When(9.0, policy="clamped")).numbers)
 
 
 def belt(*, twist_covariance: float = 0.0, pose_covariance: float = 0.0) -> SceneGraph:
@@ -151,18 +153,18 @@ def belt(*, twist_covariance: float = 0.0, pose_covariance: float = 0.0) -> Scen
 def test_after_the_newest_by_twist_edges() -> None:
     """As far as integration goes from the newest pose, with its error; not farther than asked, nor backwards."""
     scene = belt(twist_covariance=1e-4, pose_covariance=1e-6)
-    found = gaussian_pose(scene, "box", stamp=1.5, extrapolate=0.5)
+    found = gaussian_pose(scene, "box", stamp=When(1.5, extrapolate=0.5))
     moved = integrate(scene, 0.5).gaussian_pose("box")
     assert found.mean.distance(moved.mean)[0] < 1e-15
     assert np.allclose(found.covariance, moved.covariance, rtol=1e-12, atol=0)
     for stamp, limit in ((1.5, 0.0), (1.5, 0.49), (-0.1, 5.0)):
         with pytest.raises(StampError, match="frame 'box' has poses from 0 s to 1 s"):
-            gaussian_pose(scene, "box", stamp=stamp, extrapolate=limit)
+            gaussian_pose(scene, "box", stamp=When(stamp, extrapolate=limit))
     still = scene.remove_twist("box")
     with pytest.raises(StampError, match=r"no twist edge leads over frame 'box'.* add one with set_twist"):
-        gaussian_pose(still, "box", stamp=1.5, extrapolate=1.0)
+        gaussian_pose(still, "box", stamp=When(1.5, extrapolate=1.0))
     by_stamps = still.set_twist("box", still.twist_from_stamps("box", first=0, second=1), relative_to_body="world")
-    assert gaussian_pose(by_stamps, "box", stamp=1.5, extrapolate=1.0).mean.is_close(Pose([1.5, 0, 0]))
+    assert gaussian_pose(by_stamps, "box", stamp=When(1.5, extrapolate=1.0)).mean.is_close(Pose([1.5, 0, 0]))
     for wrong in ({"extrapolate": -1.0}, {"extrapolate": math.nan}, {"acceleration_noise": (0.0, -1.0)}):
         with pytest.raises(SceneError, match="finite numbers of at least 0"):
             at_stamp(scene, 1.0, **wrong)  # type: ignore[arg-type]
@@ -171,7 +173,7 @@ def test_after_the_newest_by_twist_edges() -> None:
 def test_noise_of_acceleration() -> None:
     """The covariance of a thousand simulated flights under white noise of the acceleration, seeded."""
     scene, dt, steps, density = belt(), 0.3, 100, (0.02, 0.05)
-    found = gaussian_pose(scene, "box", stamp=1.0 + dt, extrapolate=1.0, acceleration_noise=density)
+    found = gaussian_pose(scene, "box", stamp=When(1.0 + dt, extrapolate=1.0, acceleration_noise=density))
     assert np.allclose(np.diag(found.covariance), np.repeat(density, 3) * dt**3 / 3, rtol=1e-12)
     rng = np.random.default_rng(5)
     h, errors = dt / steps, []
@@ -183,7 +185,7 @@ def test_noise_of_acceleration() -> None:
         errors.append(np.array((found.mean.inverse() @ pose).log()))
     ratios = np.mean(np.square(errors), axis=0) / np.diag(found.covariance)
     assert np.all((ratios > 0.85) & (ratios < 1.15))  # 0.15 is 3.4 standard deviations
-    before = gaussian_pose(scene, "box", stamp=1.0, extrapolate=1.0, acceleration_noise=density)
+    before = gaussian_pose(scene, "box", stamp=When(1.0, extrapolate=1.0, acceleration_noise=density))
     assert not before.covariance.any()
 
 
@@ -225,7 +227,7 @@ def test_the_motion_is_that_of_the_twist_query() -> None:
     scene, q, qd, h = mobile_arm(), [0.3, 0.2], [0.7, -0.4], 1e-6
     after, there = integrate(scene, h, q=q, qd=qd)
     motion = np.array((scene.pose("hand", q=q).inverse() @ after.pose("hand", q=there)).log()) / h
-    found = twist(scene, "hand", relative_to="world", axes="hand", q=q, qd=qd)
+    found = twist(scene, "hand", relative_to="world", q=q, qd=qd, expression=Expression(axes="hand"))
     assert motion == pytest.approx(np.concatenate(found.numbers), abs=1e-5)
 
 
@@ -259,7 +261,7 @@ def test_motion_at_a_stamp_by_twists_in_both_directions() -> None:
         found = twist(scene, frame, relative_to=other, stamp=0.5)
         expected = twist(at_stamp(scene, 0.5), frame, relative_to=other)
         np.testing.assert_allclose(np.concatenate(found.numbers), np.concatenate(expected.numbers), atol=1e-12)
-    later = at_stamp(scene, 1.1, extrapolate=0.2).pose("tray")
-    motion = twist(scene, "tray", axes="tray", stamp=1.0)
+    later = at_stamp(scene, When(1.1, extrapolate=0.2)).pose("tray")
+    motion = twist(scene, "tray", stamp=1.0, expression=Expression(axes="tray"))
     expected_pose = Pose([3, 1, 0]) @ Pose.exp(0.1 * np.concatenate(motion.numbers))
     assert later.is_close(expected_pose)

@@ -31,6 +31,7 @@ from tmkit.estimation import pose_graph, solve_pose_graph, write_back
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
     AttachedShape,
+    Evidence,
     add_observation,
     collapse_fixed_frames,
     contributions,
@@ -476,6 +477,8 @@ def test_an_exact_measurement_makes_an_estimate_inside_a_body_final() -> None:
 def test_a_pose_graph_corrects_estimates_inside_a_body() -> None:
     """The solution is written back to an uncertain edge of a body."""
     scene = body_with_mount(1e-4 * np.eye(6))
-    scene = add_observation(scene, "lens", Pose([1.1, 0.02, 0.5]), relative_to="world", covariance=1e-4 * np.eye(6))
+    scene = add_observation(
+        scene, "lens", Pose([1.1, 0.02, 0.5]), relative_to="world", evidence=Evidence(covariance=1e-4 * np.eye(6))
+    )
     solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
     assert solved.local_pose("mount").translation[1] == pytest.approx(0.01, rel=1e-2)

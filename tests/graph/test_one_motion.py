@@ -12,6 +12,7 @@ from support.effort import scaled_examples
 import tmkit as tk
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph import (
+    Expression,
     Fixed,
     Free,
     Inertia,
@@ -151,9 +152,13 @@ def test_any_motion_is_that_of_plain_matrices(seed: int) -> None:
                 ]
                 reason = f"edge between '({'|'.join(unknown)})' and" if unknown else "a path of twists leads from body"
                 with pytest.raises(SemanticError, match=reason):
-                    twist(scene, frame, relative_to=reference, at=at, axes=axes, q=world.q, qd=qd)
+                    twist(
+                        scene, frame, relative_to=reference, q=world.q, qd=qd, expression=Expression(at=at, axes=axes)
+                    )
                 continue
-            found = twist(scene, frame, relative_to=reference, at=at, axes=axes, q=world.q, qd=qd)
+            found = twist(
+                scene, frame, relative_to=reference, q=world.q, qd=qd, expression=Expression(at=at, axes=axes)
+            )
             assert found.coord == TwistCoord.named(
                 point=at, body=scene.body(frame), ref_body=scene.body(reference), coord=axes
             )
@@ -198,10 +203,14 @@ def test_arrays_answer_with_the_same_bits(seed: int) -> None:
                 ):
                     arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
                 continue
-            expected = twist(scene, frame, relative_to=reference, at=at, axes=axes, q=world.q, qd=qd)
+            expected = twist(
+                scene, frame, relative_to=reference, q=world.q, qd=qd, expression=Expression(at=at, axes=axes)
+            )
             found = arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
             assert found.tobytes() == expected.representation.vector.tobytes()
-            assert twist(arrays, frame, relative_to=reference, at=at, axes=axes, qd=qd) == expected
+            assert (
+                twist(arrays, frame, relative_to=reference, qd=qd, expression=Expression(at=at, axes=axes)) == expected
+            )
     if world.is_known("f0", "world", with_qd=True):
         given_q = arrays.twist("f0", q=2.0 * world.q, qd=world.qd)
         assert given_q.tobytes() == twist(scene, "f0", q=2.0 * world.q, qd=world.qd).representation.vector.tobytes()
@@ -239,7 +248,9 @@ def test_a_camera_on_a_moving_base() -> None:
     np.testing.assert_allclose(scene.at([0.0], [2.0]).twist("camera"), [2, 1.5, 0, 0, 0, 3], atol=1e-12)
     assert not twist(scene, "camera", relative_to="pan").representation.vector.any()
     rolling = scene.set_twist("ball", [0, 1, 0, 0, 0, 0], relative_to_body="world")
-    seen = twist(rolling, "camera", relative_to="ball", at="cart", axes="camera", q=[np.pi / 2], qd=[2.0])
+    seen = twist(
+        rolling, "camera", relative_to="ball", q=[np.pi / 2], qd=[2.0], expression=Expression(at="cart", axes="camera")
+    )
     np.testing.assert_allclose(seen.representation.vector, [-1, -2, 0, 0, 0, 3], atol=1e-12)
 
 
@@ -253,7 +264,7 @@ def test_what_is_not_known_is_said() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'camera'"):
         twist(scene, "camra", q=[0.0], qd=[1.0])
     with pytest.raises(ConfigurationError, match="configuration q is needed"):
-        twist(scene, "cart", at="camera")
+        twist(scene, "cart", expression=Expression(at="camera"))
     with pytest.raises(SemanticError, match=r"from body 'moon' to body 'cart' \(nor do poses\); join the trees"):
         twist(scene.add_root("moon"), "cart", relative_to="moon")
 
@@ -269,7 +280,7 @@ def test_a_grasp_joins_rigidly_until_it_lets_go() -> None:
     assert "panda_link7" in rigid_frames(held, "cup")
     np.testing.assert_allclose(
         twist(held, "cup", q=q, qd=qd).representation.vector,
-        twist(held, "panda_hand", at="cup", q=q, qd=qd).representation.vector,
+        twist(held, "panda_hand", q=q, qd=qd, expression=Expression(at="cup")).representation.vector,
         atol=1e-12,
     )
     alone, with_cup = rigid_inertia(scene, "panda_hand"), rigid_inertia(held, "panda_hand")
@@ -323,7 +334,9 @@ def test_a_wrench_goes_to_the_tool_on_another_link() -> None:
     powers = [
         float(
             w.representation.vector
-            @ twist(scene, "panda_hand", at=w.coord.point, axes=w.coord.coord, q=q, qd=qd).representation.vector
+            @ twist(
+                scene, "panda_hand", q=q, qd=qd, expression=Expression(at=w.coord.point, axes=w.coord.coord)
+            ).representation.vector
         )
         for w in (wrench, at_tool)
     ]

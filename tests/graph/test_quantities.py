@@ -15,7 +15,7 @@ from tmkit import _core
 from tmkit._core import compose_each
 from tmkit.errors import TmkitError
 from tmkit.estimation import LinearCompliance, MinCovariance
-from tmkit.graph import Inertia, add_observation, integrate, moved_frames, payload_wrench, set_wrench_bias
+from tmkit.graph import Evidence, Inertia, add_observation, integrate, moved_frames, payload_wrench, set_wrench_bias
 from tmkit.motion import PathConstraint
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
@@ -124,7 +124,9 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "GaussianTwist.integrate": lambda: GaussianTwist(np.ones(6), np.eye(6)).integrate(cm(1)),
     "covariance_root": lambda: covariance_root(cm(*np.eye(6).tolist())),
     "nearest_rotation": lambda: nearest_rotation(cm(*np.eye(3).tolist())),
-    "observation": lambda: add_observation(SCENE, "cup", tk.Pose(), relative_to="world", stamp=cm(1)),
+    "observation": lambda: add_observation(
+        SCENE, "cup", tk.Pose(), relative_to="world", evidence=Evidence(stamp=cm(1))
+    ),
     "LinearCompliance": lambda: LinearCompliance({"cup": np.eye(6)}, fraction=cm(1)),
     "compliance": lambda: LinearCompliance({"cup": cm(*np.eye(6).tolist())}),
     "PathConstraint": lambda: PathConstraint("orientation", "arm", tolerance=cm(1)),

@@ -10,7 +10,7 @@ import pytest
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import diff, integrate, is_rigid, relate, twist
+from tmkit.graph import Expression, diff, integrate, is_rigid, relate, twist
 from tmkit.plans.values import Attachment
 from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, SemanticError, TwistCoord
 
@@ -77,7 +77,8 @@ def test_a_twist_relative_to_what_no_pose_joins_counts_where_another_leads_back(
     turn = joined.pose("sea", relative_to="ball").rotation
     assert turn is not None
     np.testing.assert_allclose(
-        twist(joined, "ball", relative_to="wall", at="ball", axes="ball").numbers[1], np.ones(3) + turn @ np.ones(3)
+        twist(joined, "ball", relative_to="wall", expression=Expression(at="ball", axes="ball")).numbers[1],
+        np.ones(3) + turn @ np.ones(3),
     )
 
 

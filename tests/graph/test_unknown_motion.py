@@ -15,6 +15,8 @@ from tmkit.errors import SceneError, StampError, TmkitError
 from tmkit.formats import compile_scene, convert_scene, load_scene, scene_to_dict, write_json_scene
 from tmkit.graph import (
     Continuous,
+    Evidence,
+    FactPolicy,
     Fixed,
     Free,
     Inertia,
@@ -24,6 +26,7 @@ from tmkit.graph import (
     SceneArrays,
     SceneGraph,
     Unstated,
+    When,
     acceleration,
     add_edge,
     add_fact,
@@ -234,7 +237,9 @@ WAYS: dict[str, list[Builder]] = {
     ],
     "`add_fact` of a pose": [
         lambda _: add_fact(apart(), SEEN),
-        lambda _: add_fact(apart(), UP, frame="cup", relative_to="table", covariance=np.eye(6) * 1e-6, stamp=1.0),
+        lambda _: add_fact(
+            apart(), UP, frame="cup", relative_to="table", evidence=Evidence(covariance=np.eye(6) * 1e-6, stamp=1.0)
+        ),
         lambda _: add_fact(SceneGraph("a").add_frame("table", "a").add_root("b").add_frame("cup", "b"), SEEN),
         lambda _: add_fact(seen(), UP.inverse(), frame="table", relative_to="cup"),
     ],
@@ -251,7 +256,7 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: update_pose(seen(), SEEN),
         lambda _: add_pose(seen(), SEEN),
         lambda _: arrays_of(seen(), lambda arrays: arrays.set_pose("cup", UP @ UP)),
-        lambda _: add_fact(seen(), UP @ UP, frame="cup", relative_to="table", moves="cup"),
+        lambda _: add_fact(seen(), UP @ UP, frame="cup", relative_to="table", policy=FactPolicy(moves="cup")),
     ],
     "`add_pose`, then `rename_frame`, `make_root`, `collapse_fixed_frames` or `merge`": [
         lambda _: renamed(),
@@ -392,7 +397,7 @@ def later(scene: SceneGraph) -> SceneGraph:
     """Return the scene half a second after the last stamped pose of its edge."""
     edge = edge_of(scene)
     scene = without_stamps(scene).add_stamped_pose(edge, scene.local_pose(edge), stamp=0.0)
-    return at_stamp(scene, 0.5, extrapolate=1.0)
+    return at_stamp(scene, When(0.5, extrapolate=1.0))
 
 
 def transported(scene: SceneGraph) -> Any:
@@ -554,7 +559,7 @@ def test_joints_move_as_their_velocities_state(build: Builder, tmp_path: Path) -
 
 def test_a_fact_leaves_the_statement_of_an_edge() -> None:
     """An exact pose takes the place of an observed one between the same bodies; how they move is stated as before."""
-    noisy = {"frame": "cup", "relative_to": "table", "covariance": 1e-6 * np.eye(6)}
+    noisy = {"frame": "cup", "relative_to": "table", "evidence": Evidence(covariance=1e-6 * np.eye(6))}
     observed = add_fact(apart(), Pose([0, 0, 1.0001]), **noisy)
     for scene, joint in ((observed, Unstated()), (observed.set_joint("cup", Fixed()), Fixed())):
         exact = add_fact(scene, UP, frame="cup", relative_to="table")

@@ -11,7 +11,7 @@ from support.urdf_comparison import example_robot_data
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
-from tmkit.graph import Free, Revolute, SceneGraph, joints_between, twist
+from tmkit.graph import Expression, Free, Revolute, SceneGraph, joints_between, twist
 from tmkit.motion import twist_jacobian, velocity_ik
 from tmkit.motion.velocity_ik import VelocityIkStatus
 from tmkit.relations import SemanticTwist, TwistCoord
@@ -64,7 +64,7 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
                 np.testing.assert_allclose(found.matrix[:, index], expected, atol=1e-10)
                 moved = pinocchio.getFrameVelocity(model, data, number, kind).vector
                 np.testing.assert_allclose(np.concatenate(found.twist(qd).numbers), moved, atol=1e-10)
-                same = twist(scene, frame, at=at, axes=axes, q=q, qd=qd)
+                same = twist(scene, frame, q=q, qd=qd, expression=Expression(at=at, axes=axes))
                 assert same.coord == found.coord
                 np.testing.assert_allclose(np.concatenate(same.numbers), moved, atol=1e-10)
 
@@ -93,7 +93,7 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
     if dt is not None:
         assert np.all(q[columns] + dt * found.qd[columns] <= upper + 1e-12)
         assert np.all(q[columns] + dt * found.qd[columns] >= lower - 1e-12)
-    given_twist = twist(scene, "panda_grasptarget", axes=coord.coord, q=q, qd=found.qd)
+    given_twist = twist(scene, "panda_grasptarget", q=q, qd=found.qd, expression=Expression(axes=coord.coord))
     vector = np.concatenate(wanted.numbers)
     np.testing.assert_allclose(
         np.concatenate(given_twist.numbers), found.share * vector, atol=2e-7 * max(1.0, np.abs(vector).max())

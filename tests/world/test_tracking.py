@@ -12,7 +12,7 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import BlockError, SceneError
-from tmkit.graph import SceneGraph, Sphere, Stamped, add_observation, observations
+from tmkit.graph import Evidence, SceneGraph, Sphere, Stamped, add_observation, observations
 from tmkit.spatial import GaussianPose, Pose, fuse
 from tmkit.tamp import load_planning_domain
 from tmkit.world import (
@@ -204,7 +204,7 @@ def test_outdated_data_goes() -> None:
     scene = scene.add_frame("tray", "map").set_attribute("tray", "seen", Stamped(1, 50.0))
     scene = scene.add_frame("cup", "tray").set_attribute("cup", "seen", Stamped(1, 99.0))
     for stamp in (60.0, 99.5):
-        scene = add_observation(scene, "cup", Pose(), relative_to="wall", stamp=stamp)
+        scene = add_observation(scene, "cup", Pose(), relative_to="wall", evidence=Evidence(stamp=stamp))
     scene = scene.add_frame("elsewhere", "world").set_attribute("elsewhere", "seen", Stamped(1, 0.0))
     world, block = LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0)
     made = run_block(world, block)

@@ -40,13 +40,18 @@ from tmkit.graph.display.outline import tree_text as tree_text
 from tmkit.graph.display.svg import graph_svg as graph_svg, tree_svg as tree_svg
 from tmkit.graph.history import SceneHistory as SceneHistory, moved_frames as moved_frames
 from tmkit.graph.moments import (
+    When as When,
     at_stamp as at_stamp,
     configuration as configuration,
     gaussian_pose as gaussian_pose,
     joint_history as joint_history,
     joint_velocities as joint_velocities,
 )
-from tmkit.graph.observation_frames import add_observation as add_observation, observations as observations
+from tmkit.graph.observation_frames import (
+    Evidence as Evidence,
+    add_observation as add_observation,
+    observations as observations,
+)
 from tmkit.graph.patterns.pattern import find_structure as find_structure
 from tmkit.graph.rigid import (
     collapse_fixed_frames as collapse_fixed_frames,
@@ -61,10 +66,12 @@ from tmkit.graph.semantic_edges.edges import (
     update_pose as update_pose,
     update_twist as update_twist,
 )
-from tmkit.graph.semantic_edges.facts import add_fact as add_fact
+from tmkit.graph.semantic_edges.facts import FactPolicy as FactPolicy, add_fact as add_fact
 from tmkit.graph.semantic_edges.integration import integrate as integrate
 from tmkit.graph.semantic_edges.queries import relate as relate
 from tmkit.graph.semantic_edges.twists import (
+    Expression as Expression,
+    classical_acceleration as classical_acceleration,
     acceleration as acceleration,
     gaussian_twist as gaussian_twist,
     momentum as momentum,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,49 +36,64 @@ Array = NDArray[np.float64]
 Maps = dict[NoiseSource, Array]
 
 
-def at_stamp(
-    scene: SceneGraph,
-    stamp: float,
-    *,
-    frames: Iterable[str] | None = None,
-    policy: str = "interpolated",
-    extrapolate: float = 0.0,
-    acceleration_noise: tuple[float, float] = (0.0, 0.0),
-) -> SceneGraph:
+@dataclass(frozen=True, slots=True)
+class When:
+    """A time at which a scene is queried, and how poses of that time follow from stamped poses.
+
+    Args:
+        stamp: the time [s].
+        policy: between two stamps, as for ``SceneGraph.pose``.
+        extrapolate: time after its newest stamped pose for which an edge may go on by its twist edge [s].
+        acceleration_noise: power spectral densities of extrapolated edges, linear and angular [m^2/s^3, rad^2/s^3].
+
+    Raises:
+        SceneError: if ``extrapolate`` or ``acceleration_noise`` is negative or not finite.
+    """
+
+    stamp: float
+    policy: str = "interpolated"
+    extrapolate: float = 0.0
+    acceleration_noise: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(given) and given >= 0.0 for given in (self.extrapolate, *self.acceleration_noise)):
+            given = f"{self.extrapolate} and {self.acceleration_noise}"
+            raise SceneError(f"extrapolate and acceleration_noise are finite numbers of at least 0, not {given}")
+
+
+def at_stamp(scene: SceneGraph, stamp: float | When, *, frames: Iterable[str] | None = None) -> SceneGraph:
     """Return the version in which stamped edges have their poses of a time. O(n), or O(log n + k) for each frame named.
 
     Args:
         scene: the scene.
-        stamp: seconds.
+        stamp: the time [s]; or :class:`When`, with how poses follow from stamped ones.
         frames: the frames whose edges are meant; by default all that have stamped poses.
-        policy: between two stamps, as for ``SceneGraph.pose``.
-        extrapolate: so many seconds after its newest stamped pose an edge may go on by its twist edge.
-        acceleration_noise: power spectral densities of extrapolated edges, linear and angular, m^2/s^3, rad^2/s^3.
 
     Raises:
         UnknownNameError: no such frame or policy.
         StampError: the stamp lies outside of the history of an edge, or no twist edge leads over it.
-        SceneError: extrapolate or acceleration_noise is negative or not finite.
     """
-    if not all(math.isfinite(given) and given >= 0.0 for given in (extrapolate, *acceleration_noise)):
-        given = f"{extrapolate} and {acceleration_noise}"
-        raise SceneError(f"extrapolate and acceleration_noise are finite numbers of at least 0, not {given}")
+    when = _when(stamp)
     with scene.edit() as edit:
         for frame, parent, newest in _stamped_edges(scene, frames):
-            dt = stamp - newest
-            if not 0.0 < dt <= extrapolate:
-                edit.set_pose(frame, _pose(scene, frame, parent, stamp, policy))
+            dt = when.stamp - newest
+            if not 0.0 < dt <= when.extrapolate:
+                edit.set_pose(frame, _pose(scene, frame, parent, when.stamp, when.policy))
                 continue
             twist, error = _twist(scene, frame, parent, dt)
-            before = _pose(scene, frame, parent, newest, policy)
+            before = _pose(scene, frame, parent, newest, when.policy)
             pose, noise = moved_edge(before, scene.noise(frame), twist, error, dt, frame=frame)
-            if any(acceleration_noise):
+            if any(when.acceleration_noise):
                 noise = {} if noise is None else noise if isinstance(noise, dict) else summed((np.eye(6), noise))
-                densities = np.repeat(acceleration_noise, 3)
+                densities = np.repeat(when.acceleration_noise, 3)
                 noise[NoiseSource(6, f"acceleration of {frame}")] = np.diag(np.sqrt(densities * dt**3 / 3.0))
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
     return edit.finish()
+
+
+def _when(stamp: float | When) -> When:
+    return stamp if isinstance(stamp, When) else When(stamp)
 
 
 def _stamped_edges(scene: SceneGraph, frames: Iterable[str] | None) -> Iterator[tuple[str, str, float]]:
@@ -177,21 +193,19 @@ def summed(*parts: tuple[Array, EdgeNoise | Maps | None]) -> Maps:
 
 def moment(
     scene: SceneGraph,
-    stamp: float,
+    stamp: float | When,
     names: Iterable[str],
     *,
     bodies: tuple[str, str] | None = None,
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
-    policy: str = "interpolated",
-    extrapolate: float = 0.0,
-    acceleration_noise: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version of a time as far as a query needs it, and the configuration and joint velocities of then.
 
     The query is of the frames named, or of the relative motion of two bodies. Where q or qd are omitted, the histories
     of the joints on the way give them. Errors are those of :func:`at_stamp`.
     """
+    when = _when(stamp)
     first, *others = dict.fromkeys(names)
     if bodies is not None:
         others += [frame for body in bodies for frame in scene.frames_of_body(body)[:1]]
@@ -205,25 +219,18 @@ def moment(
             joints |= driving_joints(scene, first, other)
     except DisconnectedError:  # twist edges join the trees, or the query explains it
         is_apart = bodies is not None
-    at = at_stamp(
-        scene,
-        stamp,
-        frames=None if is_apart else edges,
-        policy=policy,
-        extrapolate=extrapolate,
-        acceleration_noise=acceleration_noise,
-    )
+    at = at_stamp(scene, when, frames=None if is_apart else edges)
     has_histories = bool(joints and scene.frames_of_class(CLASS))
     if has_histories and q is None:
-        q = configuration(scene, stamp, joints=joints, policy=policy, extrapolate=extrapolate)
+        q = configuration(scene, when.stamp, joints=joints, policy=when.policy, extrapolate=when.extrapolate)
     if bodies is None:
         return at, q, qd
     if has_histories and qd is None:
-        qd = joint_velocities(scene, stamp, joints=joints, policy=policy)
+        qd = joint_velocities(scene, when.stamp, joints=joints, policy=when.policy)
     with at.edit() as edit:
         for frame, parent, _ in _stamped_edges(scene, None if is_apart else edges):
             if not _is_told(scene, frame):
-                motion = _difference(scene, frame, at.local_pose(frame), stamp, policy)
+                motion = _difference(scene, frame, at.local_pose(frame), when.stamp, when.policy)
                 edit.set_twist(frame, motion, relative_to_body=scene.body(parent))
     return edit.finish(), q, qd
 
@@ -246,15 +253,7 @@ def _difference(scene: SceneGraph, frame: str, pose: Pose, stamp: float, policy:
 
 
 def gaussian_pose(
-    scene: SceneGraph,
-    frame: str,
-    *,
-    relative_to: str | None = None,
-    stamp: float,
-    q: ArrayLike | None = None,
-    policy: str = "interpolated",
-    extrapolate: float = 0.0,
-    acceleration_noise: tuple[float, float] = (0.0, 0.0),
+    scene: SceneGraph, frame: str, *, relative_to: str | None = None, stamp: float | When, q: ArrayLike | None = None
 ) -> GaussianPose:
     """Return the pose of one frame relative to another at a time, with its covariance.
 
@@ -262,24 +261,15 @@ def gaussian_pose(
         scene: the scene.
         frame: the frame.
         relative_to: the other; the root of its tree if omitted.
-        stamp: seconds.
+        stamp: as for :func:`at_stamp`.
         q: (n_joints,) configuration; if omitted, the histories of the joints give it.
-        policy, extrapolate, acceleration_noise: as for :func:`at_stamp`.
 
     Raises:
         UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.gaussian_pose``.
         StampError: as :func:`at_stamp`.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    at, q, _ = moment(
-        scene,
-        stamp,
-        (frame, reference),
-        q=q,
-        policy=policy,
-        extrapolate=extrapolate,
-        acceleration_noise=acceleration_noise,
-    )
+    at, q, _ = moment(scene, stamp, (frame, reference), q=q)
     return at.gaussian_pose(frame, relative_to=reference, q=q)
 
 
@@ -308,8 +298,8 @@ def pose_through(
         UnknownNameError, DisconnectedError, StampError: as ``SceneGraph.pose``, also of joints on the way.
     """
 
-    def pose(of: str, other: str, when: float) -> Pose:
-        at, q, _ = moment(scene, when, (of, other), policy=policy)
+    def pose(of: str, other: str, time: float) -> Pose:
+        at, q, _ = moment(scene, When(time, policy), (of, other))
         return at.pose(of, relative_to=other, q=q)
 
     return pose(fixed, relative_to, relative_stamp) @ pose(frame, fixed, stamp)

@@ -78,16 +78,29 @@ class Observation:
         return f"'{self.frame}'{what} seen from '{self.relative_to}'{when}{tags}"
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Uncertainty and origin of an observation or a fact.
+
+    Args:
+        covariance: covariance of its error; None if it is exact.
+        stamp: time of the observation [s]; None if it has none.
+        tags: kinds of the observation, for policies that resolve observations.
+    """
+
+    covariance: ArrayLike | None = None
+    stamp: float | None = None
+    tags: Iterable[str] = ()
+
+
 def add_observation(
     scene: SceneGraph,
     frame: str,
     pose: Pose,
     *,
     relative_to: str,
-    covariance: ArrayLike | None = None,
     kind: Kind = "pose",
-    stamp: float | None = None,
-    tags: Iterable[str] = (),
+    evidence: Evidence | None = None,
 ) -> SceneGraph:
     """Return the version with one more observation of a frame; the frame stays where its edge says. O(log n).
 
@@ -96,11 +109,9 @@ def add_observation(
         frame: the frame that was seen.
         pose: relative_to_from_frame.
         relative_to: the frame from which it was seen, in any tree.
-        covariance: (6, 6) of [rho, theta] in the axes of the frame, metres and radians; of a position alone its
-            rotations are zero, of an orientation alone its translations. None: exact.
         kind: what was seen: the whole pose, its position or orientation alone.
-        stamp: when, in seconds.
-        tags: what kind of observation it is.
+        evidence: covariance (6, 6) of [rho, theta] in the axes of the frame [m, rad], stamp and tags. Of a position
+            alone the rotations of the covariance are zero, of an orientation alone its translations.
 
     Raises:
         UnknownNameError: no such frame, or kind.
@@ -113,13 +124,14 @@ def add_observation(
         raise SceneError(f"frame '{frame}' cannot be observed from itself", frame=frame)
     if kind not in _KINDS:
         raise UnknownNameError.of("kind of observation", kind, _KINDS)
-    stamp = None if stamp is None else plain_number(stamp, "stamp")
+    evidence = Evidence() if evidence is None else evidence
+    stamp = None if evidence.stamp is None else plain_number(evidence.stamp, "stamp")
     if stamp is not None and not math.isfinite(stamp):
         raise SceneError(f"the stamp of an observation must be a finite number or None, not {stamp}")
-    given = {"kind": kind, "stamp": stamp, "tags": sorted(set(checked_tags(tags)))}
+    given = {"kind": kind, "stamp": stamp, "tags": sorted(set(checked_tags(evidence.tags)))}
     with scene.edit() as edit:
         name = free_name(scene, f"{frame} seen from {relative_to}")
-        edit.add_frame(name, relative_to, pose=GaussianPose(pose, covariance), classes=[CLASS])
+        edit.add_frame(name, relative_to, pose=GaussianPose(pose, evidence.covariance), classes=[CLASS])
         edit.set_attribute(name, CLASS, given)
         edit.set_group(name, frames=[frame, name])
     return edit.finish()

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import SceneGraph
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
-from tmkit.graph import twist as twist_of
+from tmkit.graph import Expression, twist as twist_of
 from tmkit.graph.semantic_edges.queries import require_stated_motion
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.spatial.plain import plain_numbers
@@ -166,7 +166,9 @@ def velocity_ik(
     jacobian = twist_jacobian(
         scene, frame, q=values, relative_to=reference, at=c.point, axes=c.coord, joints=names
     ).matrix
-    still = twist_of(scene, frame, relative_to=reference, at=c.point, axes=c.coord, q=values, qd=np.zeros_like(values))
+    still = twist_of(
+        scene, frame, relative_to=reference, expression=Expression(c.point, c.coord), q=values, qd=np.zeros_like(values)
+    )
     wanted = np.concatenate(twist.numbers) - np.concatenate(still.numbers)
     low, high = _bounds(scene, values, columns, dt)
     share, qd = _scaled(jacobian, wanted, low, high, wish[columns])

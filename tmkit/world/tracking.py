@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tmkit._core import AttachedShape, Free, SceneGraph, StampedPoses
 from tmkit.errors import SceneError
 from tmkit.estimation.policies import associate
-from tmkit.graph import Stamped, at_stamp, observations
+from tmkit.graph import Stamped, When, at_stamp, observations
 from tmkit.graph.observation_frames import remove_observations
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.graph.traversal import stamped_attributes
@@ -90,7 +90,9 @@ class Predictor(FunctionBlock):
                 ready = scene.set_twist(frame, twist, relative_to_body=scene.body(parent), covariance=error)
             stamp = newest + self.horizon
             then = at_stamp(
-                ready, stamp, frames=[frame], extrapolate=2.0 * self.horizon, acceleration_noise=self.acceleration_noise
+                ready,
+                When(stamp, extrapolate=2.0 * self.horizon, acceleration_noise=self.acceleration_noise),
+                frames=[frame],
             )
             parts = scene.shapes(frame)
             shapes = [AttachedShape(p.shape, p.pose, color=p.color, visual=p.visual, collision=False) for p in parts]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from tmkit._core import EdgeNoise, Measurement, SceneGraph, Unstated, innovation
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph.observation_frames import (
     CLASS,
+    Evidence,
     Observation,
     checked_tags,
     free_name,
@@ -45,19 +46,39 @@ from tmkit.spatial.covariances import checked_covariance
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
 
 
+@dataclass(frozen=True, slots=True)
+class FactPolicy:
+    """Treatment of a fact between frames that the scene relates already.
+
+    Args:
+        moves: of a pose between frames that poses join already: the frame that has moved relative to its parent so that
+            it holds. By default nothing has, and the fact must agree with the scene.
+        gate: the probability with which a fact that agrees passes where there are covariances.
+        known: what becomes of a fact with a covariance, stamp or tags that the scene knows already: ``observe`` keeps
+            it as an observation for ``estimation.resolve_observations``; ``fuse`` conditions the scene on it.
+
+    Raises:
+        UnknownNameError: if ``known`` has another value.
+    """
+
+    moves: str | None = None
+    gate: float = 0.999
+    known: Literal["observe", "fuse"] = "observe"
+
+    def __post_init__(self) -> None:
+        if self.known not in ("observe", "fuse"):
+            raise UnknownNameError.of("value of known", self.known, ("observe", "fuse"))
+
+
 def add_fact(
     scene: SceneGraph,
     fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist | Pose | GaussianPose,
     *,
     frame: str | None = None,
     relative_to: str | None = None,
-    covariance: ArrayLike | None = None,
     q: ArrayLike | None = None,
-    moves: str | None = None,
-    gate: float = 0.999,
-    known: Literal["observe", "fuse"] = "observe",
-    stamp: float | None = None,
-    tags: Iterable[str] = (),
+    evidence: Evidence | None = None,
+    policy: FactPolicy | None = None,
 ) -> SceneGraph:
     """Return the scene in which a fact holds, between any two frames and in any order of facts.
 
@@ -71,17 +92,11 @@ def add_fact(
             orientation alone joins no trees: it waits as an observation for the other. Or the pose of a ``frame``.
         frame: of a plain pose: the frame whose pose it is.
         relative_to: of a plain pose: the frame relative to which it is.
-        covariance: of its error: (6, 6) of a pose in the axes of its frame, [metres, radians]. (3, 3) of a position in
-            its axes, m^2. (3, 3) of an orientation in the axes of its frame, rad^2. (6, 6) of a twist at its point and
-            in its axes, m/s and rad/s. None: exact.
         q: (n_joints,) configuration in which it holds; needed where joints are on the way.
-        moves: of a pose between frames that poses join already: the frame that has moved relative to its parent so that
-            it holds. By default nothing has, and the fact must agree with the scene.
-        gate: the probability with which a fact that agrees passes where there are covariances.
-        known: what becomes of a fact with a covariance, stamp or tags that the scene knows already: ``observe`` keeps
-            it as an observation for ``estimation.resolve_observations``; ``fuse`` conditions the scene on it.
-        stamp: when it was observed, in seconds.
-        tags: what kind of observation it is.
+        evidence: covariance, stamp and tags. The covariance is (6, 6) of a pose in the axes of its frame [m, rad];
+            (3, 3) of a position in its axes [m^2]; (3, 3) of an orientation in the axes of its frame [rad^2]; (6, 6)
+            of a twist at its point and in its axes [m/s, rad/s]; by default that of the fact.
+        policy: the treatment of a fact between frames that poses join already.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
@@ -89,6 +104,10 @@ def add_fact(
         SceneError: if it contradicts the scene, or the rules of edges forbid it. Also if an orientation alone is to be
             fused, or neither tree can hang under the other, as joints are above both frames.
     """
+    evidence = Evidence() if evidence is None else evidence
+    policy = FactPolicy() if policy is None else policy
+    covariance, stamp, tags = evidence.covariance, evidence.stamp, evidence.tags
+    moves, gate, known = policy.moves, policy.gate, policy.known
     if frame is not None or relative_to is not None or isinstance(fact, (Pose, GaussianPose)):
         fact = _named(scene, fact, frame, relative_to)
     if isinstance(fact, SemanticTwist):
@@ -97,8 +116,6 @@ def add_fact(
         made = _of_new_root(scene, fact)
         if made is not None:
             return made
-    if known not in ("observe", "fuse"):
-        raise UnknownNameError.of("value of known", known, ("observe", "fuse"))
     told = _told(scene, fact, covariance, q)
     if stamp is not None or tags:
         told = told._replace(stamp=stamp, tags=checked_tags(tags))
@@ -364,7 +381,7 @@ def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLi
     way = " - ".join(scene.path(told.frame, told.reference))
     raise SceneError(
         f"the {told.kind} of '{told.frame}' relative to '{told.reference}' contradicts the scene by "
-        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); name what has moved by moves=",
+        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); name what has moved by FactPolicy(moves=...)",
         frame=told.frame,
     )
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, Fixed, FrameDifference, Joint, SceneDifference, SceneGraph, Unstated
 from tmkit.errors import SceneError
-from tmkit.graph.observation_frames import CLASS, Kind, add_observation
+from tmkit.graph.observation_frames import CLASS, Evidence, Kind, add_observation
 from tmkit.graph.traversal import joints_between
 from tmkit.spatial import Pose, adjoint
 
@@ -47,10 +47,8 @@ def observed(scene: SceneGraph, told: Told) -> SceneGraph:
         told.frame,
         told.pose,
         relative_to=told.reference,
-        covariance=told.error,
         kind=told.kind,
-        stamp=told.stamp,
-        tags=told.tags,
+        evidence=Evidence(told.error, told.stamp, told.tags),
     )
 
 

@@ -10,7 +10,7 @@ keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De L
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn, TypedDict, Unpack, overload
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError, UnknownNameError
-from tmkit.graph.moments import moment
+from tmkit.graph.moments import When, moment
 from tmkit.graph.rigid import edges_of_twists
 from tmkit.graph.traversal import joints_between, twist_path
 from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, representations
@@ -147,44 +147,85 @@ Vector = NDArray[np.float64]
 _Scene = SceneGraph | Kinematics
 
 
-class _Options(TypedDict, total=False):
-    representation: type[rel.Representation] | None
-    q: ArrayLike | None
-    qd: ArrayLike | None
-    stamp: float | None
-    policy: str
-    extrapolate: float
-
-
-@overload
-def relate(scene: _Scene, coord: rel.PositionCoord, **options: Unpack[_Options]) -> rel.SemanticPosition: ...
-@overload
-def relate(scene: _Scene, coord: rel.OrientationCoord, **options: Unpack[_Options]) -> rel.SemanticOrientation: ...
-@overload
-def relate(scene: _Scene, coord: rel.PoseCoord, **options: Unpack[_Options]) -> rel.SemanticPose: ...
 @overload
 def relate(
-    scene: _Scene, coord: rel.LinearVelocityCoord, **options: Unpack[_Options]
+    scene: _Scene,
+    coord: rel.PositionCoord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
+) -> rel.SemanticPosition: ...
+@overload
+def relate(
+    scene: _Scene,
+    coord: rel.OrientationCoord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
+) -> rel.SemanticOrientation: ...
+@overload
+def relate(
+    scene: _Scene,
+    coord: rel.PoseCoord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
+) -> rel.SemanticPose: ...
+@overload
+def relate(
+    scene: _Scene,
+    coord: rel.LinearVelocityCoord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
 ) -> rel.SemanticLinearVelocity: ...
 @overload
 def relate(
-    scene: _Scene, coord: rel.AngularVelocityCoord, **options: Unpack[_Options]
+    scene: _Scene,
+    coord: rel.AngularVelocityCoord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
 ) -> rel.SemanticAngularVelocity: ...
 @overload
-def relate(scene: _Scene, coord: rel.TwistCoord, **options: Unpack[_Options]) -> rel.SemanticTwist: ...
-@overload
-def relate(scene: _Scene, coord: Coord, **options: Unpack[_Options]) -> SemanticRelation: ...
 def relate(
-    scene: SceneGraph | Kinematics,
+    scene: _Scene,
+    coord: rel.TwistCoord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
+) -> rel.SemanticTwist: ...
+@overload
+def relate(
+    scene: _Scene,
     coord: Coord,
     *,
     representation: type[rel.Representation] | None = None,
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
-    stamp: float | None = None,
-    policy: str = "interpolated",
-    extrapolate: float = 0.0,
-) -> Any:
+    stamp: float | When | None = None,
+) -> SemanticRelation: ...
+def relate(
+    scene: _Scene,
+    coord: Coord,
+    *,
+    representation: type[rel.Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    stamp: float | When | None = None,
+) -> SemanticRelation:
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
     It is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
@@ -200,8 +241,8 @@ def relate(
         qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints
             move as ``qd`` says, and free edges do not; without it both say nothing. Fixed edges never move. The motion
             of an edge that has a pose only, as ``add_pose`` makes it, is unknown.
-        stamp: seconds: by stamped poses and histories of joints (:func:`~tmkit.graph.at_stamp`); now if omitted.
-        policy, extrapolate: as for :func:`~tmkit.graph.at_stamp`.
+        stamp: the time [s], or :class:`When`: by stamped poses and histories of joints
+            (:func:`~tmkit.graph.at_stamp`); now if omitted.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
@@ -213,7 +254,7 @@ def relate(
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at = scene
         scene, q, qd = at.scene, at.q, at.qd
-    query = _QUERIES.get(type(coord))
+    query: Any = _QUERIES.get(type(coord))
     if query is None:
         if not isinstance(coord, Coord):
             what = " ".join(repr(coord).split())[:80]
@@ -224,7 +265,7 @@ def relate(
         raise rel.SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
     made, usual, elsewhere, from_numbers = query
     if stamp is not None:
-        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
+        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd)
     try:
         numbers = from_numbers(scene, coord, q, qd)
     except DisconnectedError as error:
@@ -245,12 +286,10 @@ def relate(
 def moment_of(
     scene: SceneGraph,
     coord: Any,
-    stamp: float,
+    stamp: float | When,
     *,
     q: ArrayLike | None,
     qd: ArrayLike | None,
-    policy: str,
-    extrapolate: float,
     also: str | None = None,
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:
     """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then."""
@@ -258,7 +297,7 @@ def moment_of(
     names = [getattr(coord, name, coord.coord) for name in ("point", "ori", "ref_point", "ref_ori", "coord")]
     names += [] if also is None else [also]
     bodies = (coord.body, coord.ref_body) if isinstance(coord, _VELOCITIES) else None
-    return moment(scene, stamp, names, bodies=bodies, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
+    return moment(scene, stamp, names, bodies=bodies, q=q, qd=qd)
 
 
 def held(representation: Any, numbers: Vector) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
-from tmkit.graph.moments import twists_between
+from tmkit.graph.moments import When, twists_between
 from tmkit.graph.rigid import joint_values
 from tmkit.graph.semantic_edges.queries import explain, moment_of, unjoined
 from tmkit.relations import SemanticTwist, TwistCoord
@@ -35,9 +36,7 @@ def gaussian_twist(
     *,
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
-    stamp: float | None = None,
-    policy: str = "interpolated",
-    extrapolate: float = 0.0,
+    stamp: float | When | None = None,
 ) -> GaussianTwist:
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
@@ -53,7 +52,6 @@ def gaussian_twist(
         q: (n_joints,) configuration; needed where a joint is on the way of a pose.
         qd: (n_joints,) joint velocities, exact; as for :func:`relate`.
         stamp: as for :func:`relate`; differences of stamped poses are exact.
-        policy, extrapolate: likewise.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
@@ -65,7 +63,7 @@ def gaussian_twist(
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
         raise refusal("gaussian_twist", "it takes coordinates of a twist", what, repair=repair)
     if stamp is not None:
-        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
+        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd)
     vector, error = uncertain_twist(scene, coord, q=q, qd=qd)
     return GaussianTwist(vector, None if error is None else error.covariance)
 
@@ -83,18 +81,28 @@ def uncertain_twist(
     return vector, noise
 
 
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The point and the axes of the numbers of a motion.
+
+    Args:
+        at: the frame at whose origin the linear part of the moving body is; the moving frame if omitted.
+        axes: the frame of expression; the reference frame if omitted.
+    """
+
+    at: str | None = None
+    axes: str | None = None
+
+
 def twist(
     scene: SceneGraph | Kinematics | SceneArrays,
     frame: str,
     *,
     relative_to: str | None = None,
-    at: str | None = None,
-    axes: str | None = None,
+    expression: Expression | None = None,
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
-    stamp: float | None = None,
-    policy: str = "interpolated",
-    extrapolate: float = 0.0,
+    stamp: float | When | None = None,
 ) -> SemanticTwist:
     """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
 
@@ -106,11 +114,10 @@ def twist(
             may give its arrays, whose configuration is q if that is omitted and which take no stamp.
         frame: a frame of the body that moves.
         relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
-        at: the frame at whose origin the linear velocity of the moving body is; ``frame`` if omitted.
-        axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
+        expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
         q: (n_joints,) configuration; needed where a joint is on the way.
         qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
-        stamp, policy, extrapolate: as for :func:`relate`.
+        stamp: as for :func:`relate`.
 
     Raises:
         UnknownNameError: no such frame.
@@ -119,6 +126,7 @@ def twist(
         StampError: the stamp lies outside of what is known.
         SceneError: the arrays say nothing of how the one moves relative to the other, or are asked at a stamp.
     """
+    at, axes = (None, None) if expression is None else (expression.at, expression.axes)
     if type(scene) is not SceneGraph and isinstance(scene, SceneArrays):
         if stamp is not None:
             raise SceneError("arrays have no twist at a stamp; freeze() them first")
@@ -134,7 +142,7 @@ def twist(
         qd = given if given is not None and len(given) == len(q) else None
     if stamp is not None:
         ends = _ends(scene, frame, relative_to, axes)
-        scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate, also=at)
+        scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, also=at)
     core: Any = scene
     try:
         vector, body, ref_body = core._twist_of_frames(frame, relative_to, at, axes, q, qd)
@@ -165,13 +173,13 @@ def acceleration(
     qd: ArrayLike,
     qdd: ArrayLike,
     relative_to: str | None = None,
-    at: str | None = None,
-    axes: str | None = None,
-    is_classical: bool = False,
+    expression: Expression | None = None,
 ) -> Vector:
-    """Return the acceleration (6,) of a frame's body relative to another body: linear (m/s^2), then angular (rad/s^2).
+    """Return the spatial acceleration (6,) of a body relative to another: linear (m/s^2), then angular (rad/s^2).
 
-    The names are those of :func:`tmkit.graph.twist`. Twist edges are constant. O((1 + t) depth), t twist edges.
+    Its linear part is the rate of change of the velocity at the place of the point;
+    :func:`classical_acceleration` has that of the point fixed to the body. The names are those of
+    :func:`tmkit.graph.twist`. Twist edges are constant. O((1 + t) depth), t twist edges.
 
     Args:
         scene: the scene.
@@ -180,17 +188,57 @@ def acceleration(
         qd: (n_joints,) velocities.
         qdd: (n_joints,) accelerations.
         relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
-        at: the frame at whose origin the linear part is; ``frame`` if omitted.
-        axes: the frame of expression; ``relative_to`` if omitted.
-        is_classical: whether the linear part is that of the point that is fixed to the body. By default the
-            acceleration is spatial: how the velocity at the place where the point is changes.
+        expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
 
     Raises:
-        UnknownNameError: no such frame.
-        SemanticError: nothing says how a frame on the way moves.
+        UnknownNameError: if there is no such frame.
+        SemanticError: if nothing says how a frame on the way moves.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    point, turned = frame if at is None else at, reference if axes is None else axes
+    _, change = _motion(scene, frame, reference, expression, q, qd, qdd)
+    return _in_axes(scene, frame, reference, expression, q, change)
+
+
+def classical_acceleration(
+    scene: SceneGraph,
+    frame: str,
+    *,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    relative_to: str | None = None,
+    expression: Expression | None = None,
+) -> Vector:
+    """Return the acceleration (6,) of a body whose linear part is that of the point fixed to the body.
+
+    The arguments and errors are those of :func:`acceleration`.
+
+    Args:
+        scene: the scene.
+        frame: a frame of the body that moves.
+        q: (n_joints,) configuration, radians or metres.
+        qd: (n_joints,) velocities.
+        qdd: (n_joints,) accelerations.
+        relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+        expression: the point and the axes of the numbers; ``frame`` and ``relative_to`` if omitted.
+    """
+    reference = scene.root(frame) if relative_to is None else relative_to
+    velocity, change = _motion(scene, frame, reference, expression, q, qd, qdd)
+    change = change + np.concatenate([np.cross(velocity[3:], velocity[:3]), np.zeros(3)])
+    return _in_axes(scene, frame, reference, expression, q, change)
+
+
+def _motion(
+    scene: SceneGraph,
+    frame: str,
+    reference: str,
+    expression: Expression | None,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+) -> tuple[Vector, Vector]:
+    """Return the twist (6,) and the spatial acceleration (6,) of a body at a point, in the axes of its frame."""
+    point = frame if expression is None or expression.at is None else expression.at
     speeds, rates = joint_values(scene, qd, "qd"), joint_values(scene, qdd, "qdd")
     velocity, change = np.zeros(6), np.zeros(6)
     at, hops = reference, list[tuple[str, str, bool]]()
@@ -201,16 +249,23 @@ def acceleration(
     for before, after, is_constant in hops:
         back = adjoint(scene.pose(before, relative_to=after, q=q))
         own, gain = (
-            np.concatenate(twist(scene, after, relative_to=before, axes=after, q=q, qd=rate).numbers)
+            np.concatenate(
+                twist(scene, after, relative_to=before, expression=Expression(axes=after), q=q, qd=rate).numbers
+            )
             for rate in (speeds, rates)
         )
         velocity = back @ velocity + own
         change = back @ change + (0.0 if is_constant else gain) + _bracket(velocity, own)
     to_point = adjoint(Pose(-scene.pose(point, relative_to=frame, q=q).translation))
-    velocity, change = to_point @ velocity, to_point @ change
-    if is_classical:
-        change = change + np.concatenate([np.cross(velocity[3:], velocity[:3]), np.zeros(3)])
-    turn = scene.pose(frame, relative_to=turned, q=q)
+    return to_point @ velocity, to_point @ change
+
+
+def _in_axes(
+    scene: SceneGraph, frame: str, reference: str, expression: Expression | None, q: ArrayLike, change: Vector
+) -> Vector:
+    """Return an acceleration (6,) in the axes of a frame, turned into those of the expression."""
+    axes = reference if expression is None or expression.axes is None else expression.axes
+    turn = scene.pose(frame, relative_to=axes, q=q)
     return np.concatenate([turn.rotate(change[:3]), turn.rotate(change[3:])])
 
 
@@ -239,7 +294,9 @@ def momentum(
         inertia = scene.inertia(name)
         if inertia is None:
             continue
-        vector = np.concatenate(twist(scene, name, relative_to=root, axes=name, q=q, qd=qd).numbers)
+        vector = np.concatenate(
+            twist(scene, name, relative_to=root, expression=Expression(axes=name), q=q, qd=qd).numbers
+        )
         linear = inertia.mass * (vector[:3] + np.cross(vector[3:], inertia.center))
         own = np.concatenate([linear, inertia.matrix @ vector[3:] + np.cross(inertia.center, linear)])
         energy += 0.5 * float(own @ vector)
