@@ -167,7 +167,7 @@ def test_after_the_newest_by_twist_edges() -> None:
     assert gaussian_pose(by_stamps, "box", stamp=When(1.5, extrapolate=1.0)).mean.is_close(Pose([1.5, 0, 0]))
     for wrong in ({"extrapolate": -1.0}, {"extrapolate": math.nan}, {"acceleration_noise": (0.0, -1.0)}):
         with pytest.raises(SceneError, match="finite numbers of at least 0"):
-            at_stamp(scene, 1.0, **wrong)  # type: ignore[arg-type]
+            When(1.0, **wrong)  # type: ignore[arg-type]
 
 
 def test_noise_of_acceleration() -> None:

@@ -381,7 +381,8 @@ def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLi
     way = " - ".join(scene.path(told.frame, told.reference))
     raise SceneError(
         f"the {told.kind} of '{told.frame}' relative to '{told.reference}' contradicts the scene by "
-        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); name what has moved by FactPolicy(moves=...)",
+        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({criterion}); "
+        "name what has moved by FactPolicy(moves=...)",
         frame=told.frame,
     )
 

@@ -225,7 +225,7 @@ def relate(
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
     stamp: float | When | None = None,
-) -> SemanticRelation:
+) -> Any:
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
     It is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
