@@ -179,7 +179,9 @@ def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
     for call in (
         lambda: load_planning_domain(tmp_path / "mine.pddl", manipulator=arm, semantics=tmp_path / "mine.py"),
         lambda: named_module(f"{tmp_path / 'mine.py'}:blocks"),
-        lambda: tmkit.plan(scene, goal="(holding a)", robot="panda", cost=cost, improve=1),
+        lambda: tmkit.plan(
+            scene, goal="(holding a)", robot="panda", options=tmkit.PlanningOptions(cost=cost, improve=1)
+        ),
     ):
         with pytest.raises(MissingExtraError, match="x needs the extra 'world'"):
             call()

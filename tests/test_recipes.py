@@ -100,7 +100,9 @@ def test_a_task_planner_is_found_by_name(tmp_path: Path) -> None:
     (tmp_path / "p.pddl").write_text("(define (problem p) (:domain d) (:init (p)) (:goal (q)))")
     planned = tmkit(tmp_path, "task", "d.pddl", "p.pddl", "--planner", "split")
     assert (planned.code, planned.out.splitlines()[0]) == (0, "(a)"), planned
-    result = tk.plan(tk.load_scene("panda_table", "blocks1"), goal="(holding a)", task_planner="split")
+    result = tk.plan(
+        tk.load_scene("panda_table", "blocks1"), goal="(holding a)", options=tk.PlanningOptions(task_planner="split")
+    )
     assert result.plan is not None
     assert result.statistics.task_planner == "FastDownward"
     listed = tmkit(tmp_path, "list", "planners").out
@@ -134,7 +136,7 @@ def test_a_motion_planner_is_found_by_name(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_installed")
 def test_a_physics_engine_is_found_by_name(tmp_path: Path) -> None:
     """A plan succeeds on the Moon, too; the command takes the engine and lists it."""
-    report = tk.simulate(stacking_plan(), engine="moon")
+    report = tk.simulate(stacking_plan(), options=tk.SimulationOptions(engine="moon"))
     assert report.is_successful, report
     assert report.errors != tk.simulate(stacking_plan()).errors
     tk.save_plan(stacking_plan(), tmp_path / "plan.json")
@@ -165,7 +167,7 @@ def test_a_sampler_is_used_for_its_class(tmp_path: Path) -> None:
 
         scene = tk.load_scene("panda_table", "blocks1")
         assert "movable" in scene.classes("a")
-        result = tk.plan(scene, goal="(holding a)", samplers=own_samplers.SAMPLERS)
+        result = tk.plan(scene, goal="(holding a)", options=tk.PlanningOptions(samplers=own_samplers.SAMPLERS))
         assert own_samplers.SAMPLERS.grasp_sampler(scene, "a") is own_samplers.sample_from_above
     assert result.plan is not None
     step = result.plan.steps[-1]

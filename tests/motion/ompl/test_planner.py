@@ -76,7 +76,9 @@ def test_ompl_plans_for_a_panda() -> None:
     """A whole plan with OMPL passes its check, and is the same again."""
     pytest.importorskip("ompl")
     scene = tk.load_scene("panda_table", "blocks2")
-    first, second = (tk.plan(scene, goal="(on a b)", motion_planner=OmplPlanner()) for _ in range(2))
+    first, second = (
+        tk.plan(scene, goal="(on a b)", options=tk.PlanningOptions(motion_planner=OmplPlanner())) for _ in range(2)
+    )
     assert first.plan is not None
     assert second.plan is not None
     assert tk.validate_plan(first.plan).is_valid

@@ -91,7 +91,8 @@ def test_equal_runs_are_equal_whatever_the_hash_seed() -> None:
         "from support.tamp_problems import PROBLEMS\n"
         "from tmkit.plans.plan_file import plan_to_dict\n"
         "problem = PROBLEMS['blocked'](1)\n"
-        "result = tk.plan(problem.scene, domain=problem.domain, goal=problem.goal, max_iterations=3)\n"
+        "options = tk.PlanningOptions(max_iterations=3)\n"
+        "result = tk.plan(problem.scene, domain=problem.domain, goal=problem.goal, options=options)\n"
         "print(hashlib.sha256(json.dumps(plan_to_dict(result.plan)).encode()).hexdigest())\n"
     )
     tests = Path(__file__).parents[2]
