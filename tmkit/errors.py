@@ -227,7 +227,7 @@ class FileFormatError(TmkitError, ValueError):
         line: int | None = None,
         column: int | None = None,
         source_line: str | None = None,
-        **data: Any,
+        data: Mapping[str, object] | None = None,
     ) -> Self:
         """Build the error ``path:line:column: reason``, with the line and a caret under the column when given.
 
@@ -255,7 +255,7 @@ class FileFormatError(TmkitError, ValueError):
             if column is not None:
                 indent = "".join("\t" if c == "\t" else " " for c in shown[:before]).ljust(before)
                 message += f"\n    {indent}^"
-        return cls(message, path=str(path), line=line, column=column, reason=reason, **data)
+        return cls(message, path=str(path), line=line, column=column, reason=reason, **(data or {}))
 
 
 def _cut(text: str, length: int) -> str:

@@ -14,6 +14,7 @@ from PIL import Image
 
 import tmkit as tk
 from tmkit.batch import Batch, BatchEntry, Dataset, FixedProblem, open_results, run_batch, write_dataset
+from tmkit.batch.dataset import DatasetOptions
 from tmkit.batch.generators import GeneratorSource
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, OutputError, UnknownNameError
 from tmkit.formats import scene_from_dict
@@ -37,7 +38,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
     """States follow from each other by the actions, paths are the plan's, and the same results give the same rows."""
-    write_dataset(results, tmp_path / "data", picture_size=(64, 48), points=200)
+    write_dataset(results, tmp_path / "data", options=DatasetOptions(picture_size=(64, 48), points=200))
     data = Dataset(tmp_path / "data")
     data.check()
     assert [row["status"] for row in data.rows("problems", "status")] == ["solved", "solved", "proved unsolvable"]
@@ -70,7 +71,7 @@ def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
     scene = scene_from_dict(json.loads(next(data.rows("scenes"))["json"]))
     assert scene == next(iter(open_results(results))).scene
     assert data.table("states").to_table(columns=["q"]).num_rows == len([*data.rows("states")])
-    write_dataset(results, tmp_path / "again", picture_size=(64, 48), points=200)
+    write_dataset(results, tmp_path / "again", options=DatasetOptions(picture_size=(64, 48), points=200))
     assert Dataset(tmp_path / "again").card == data.card
 
 
@@ -93,7 +94,7 @@ def test_a_damaged_table_is_told(results: Path, tmp_path: Path) -> None:
 
 def test_episodes_have_the_layout_of_lerobot(results: Path, tmp_path: Path) -> None:
     """Frames, episodes, tasks and statistics agree with what pandas and numpy find in the table."""
-    write_dataset(results, tmp_path / "data", layout="lerobot", rate=2.0, picture_size=(32, 24))
+    write_dataset(results, tmp_path / "data", options=DatasetOptions(layout="lerobot", rate=2.0, picture_size=(32, 24)))
     information = json.loads((tmp_path / "data/meta/info.json").read_text())
     frames = pd.read_parquet(tmp_path / "data/data/chunk-000/file-000.parquet")
     episodes = pd.read_parquet(tmp_path / "data/meta/episodes/chunk-000/file-000.parquet")
@@ -146,8 +147,8 @@ def test_episodes_of_other_joints_are_refused(tmp_path: Path) -> None:
     run_batch(Batch(entries), tmp_path / "results", workers=1)
     assert all(row.is_solved for row in open_results(tmp_path / "results"))
     with pytest.raises(ConfigurationError, match=r"e1/0: episodes of one dataset have the same joints.*panda_joint1"):
-        write_dataset(tmp_path / "results", tmp_path / "data", layout="lerobot")
+        write_dataset(tmp_path / "results", tmp_path / "data", options=DatasetOptions(layout="lerobot"))
     never = tk.PlanningProblem(tk.load_scene("panda_table", "blocks2"), goal="(and (on a b) (on b a))")
     run_batch(Batch((BatchEntry("never", FixedProblem(never, options), [0]),)), tmp_path / "no", workers=1)
     with pytest.raises(ConfigurationError, match="there are no episodes"):
-        write_dataset(tmp_path / "no", tmp_path / "data", layout="lerobot")
+        write_dataset(tmp_path / "no", tmp_path / "data", options=DatasetOptions(layout="lerobot"))

@@ -27,7 +27,7 @@ SMALL: dict[str, dict[str, int]] = {
 @pytest.mark.parametrize("name", sorted(GENERATORS))
 def test_a_problem_is_solved_with_the_fewest_actions(name: str) -> None:
     """The same seed gives the same scene; the plan that is found is as short as the generator says, or it knows not."""
-    made, again = (generate(name, seed=2, **SMALL.get(name, {})) for _ in range(2))
+    made, again = (generate(name, seed=2, parameters=SMALL.get(name, {})) for _ in range(2))
     assert made.scene == again.scene
     assert (made.goal, made.domain) == (again.goal, again.domain)
     problem, options = GeneratorSource(name, SMALL.get(name, {}), tk.PlanningOptions(max_iterations=12)).problem(2)
@@ -40,7 +40,10 @@ def test_a_problem_is_solved_with_the_fewest_actions(name: str) -> None:
 def test_hardness_stands_for_parameters() -> None:
     """What is given goes before it."""
     assert len(generate("swaps", hardness=0.0).scene) < len(generate("swaps", hardness=1.0).scene)
-    assert generate("swaps", hardness=1.0, blocks=2).scene == generate("swaps", blocks=2).scene
+    assert (
+        generate("swaps", hardness=1.0, parameters={"blocks": 2}).scene
+        == generate("swaps", parameters={"blocks": 2}).scene
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,7 @@ def test_hardness_stands_for_parameters() -> None:
 def test_what_cannot_be_made_is_refused(name: str, parameters: dict[str, object], match: str) -> None:
     """By the generator, the parameter and what would do."""
     with pytest.raises(TmkitError, match=match):
-        generate(name, **parameters)
+        generate(name, parameters=parameters)
 
 
 def test_batch_files_name_generators(tmp_path: Path) -> None:
@@ -70,7 +73,7 @@ def test_batch_files_name_generators(tmp_path: Path) -> None:
     batch = load_batch(file)
     assert [job.key for job in batch.jobs()][-1] == "problems[0][parameters.blocks=4]/2"
     problem, options = batch.entries[1].source.problem(2)
-    assert problem.scene == generate("swaps", blocks=4, seed=2).scene
+    assert problem.scene == generate("swaps", seed=2, parameters={"blocks": 4}).scene
     assert (options.seed, options.max_iterations) == (2, 4)
     assert batch.entries[0].source.digest != batch.entries[1].source.digest
     file.write_text(text + '"parameters.blocks" = [2, 99]\n', encoding="utf-8")
@@ -82,4 +85,4 @@ def test_batch_files_name_generators(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"batch\.toml:2.*did you mean 'swaps'"):
         load_batch(file)
     with pytest.raises(ConfigurationError):
-        generate("swaps", blocks=0)
+        generate("swaps", parameters={"blocks": 0})

@@ -11,6 +11,7 @@ from tmkit.formats.srdf import read_srdf
 from tmkit.formats.srdf.files import srdf_text
 from tmkit.formats.srdf.values import group_members
 from tmkit.robots import manipulator_from_srdf
+from tmkit.robots.srdf_arms import HandChoice
 
 ARM = b"""\
 <?xml version="1.0"?>
@@ -91,7 +92,7 @@ def read(path: Path) -> object:
     for group in semantics.groups:
         group_members(semantics, scene, group=group.name)
         if group.name == "arm":
-            manipulator_from_srdf(path, scene, group="arm", tool="lower")
+            manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(tool="lower"))
     return semantics
 
 

@@ -17,7 +17,7 @@ from tmkit.formats.srdf import read_srdf
 from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup
 from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph
 from tmkit.robots import Manipulator, find_manipulator, load_manipulator, manipulator_from_srdf
-from tmkit.robots.srdf_arms import arm_groups
+from tmkit.robots.srdf_arms import HandChoice, arm_groups
 from tmkit.spatial import Pose
 
 
@@ -57,7 +57,9 @@ def test_the_arm_of_a_file_is_ours(srdf: Path, scene: SceneGraph) -> None:
 def test_the_group_is_found_by_its_end_effector(srdf: Path, scene: SceneGraph) -> None:
     """Of several groups that may be arms, the one that carries the end effector is meant."""
     assert manipulator_from_srdf(srdf, scene) == manipulator_from_srdf(srdf, scene, group="arm")
-    assert manipulator_from_srdf(srdf, scene, end_effector="gripper") == manipulator_from_srdf(srdf, scene)
+    assert manipulator_from_srdf(srdf, scene, hand=HandChoice(end_effector="gripper")) == manipulator_from_srdf(
+        srdf, scene
+    )
 
 
 def test_a_robot_is_named_by_file_and_group(srdf: Path, scene: SceneGraph) -> None:
@@ -70,7 +72,9 @@ def test_a_robot_is_named_by_file_and_group(srdf: Path, scene: SceneGraph) -> No
 
 def test_what_is_chosen(srdf: Path, scene: SceneGraph) -> None:
     """Tool, gripper and name are as given; a suction cup has no joints."""
-    arm = manipulator_from_srdf(srdf, scene, group="arm", tool="panda_hand", gripper="suction", name="cup")
+    arm = manipulator_from_srdf(
+        srdf, scene, group="arm", name="cup", hand=HandChoice(tool="panda_hand", gripper="suction")
+    )
     assert (arm.name, arm.tool, arm.gripper_kind, arm.gripper_joints) == ("cup", "panda_hand", "suction", ())
 
 
@@ -86,13 +90,13 @@ def test_without_a_state_ready_is_the_middle(tmp_path: Path, scene: SceneGraph) 
 def test_a_hand_without_states_opens_to_its_limits(tmp_path: Path, scene: SceneGraph) -> None:
     """Asked for a parallel gripper, the joints' limits stand for the states; else the file is refused."""
     path = changed(tmp_path, 'name="open"', 'name="one"')
-    arm = manipulator_from_srdf(path, scene, group="arm", gripper="parallel")
+    arm = manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(gripper="parallel"))
     assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
     assert dict(arm.gripper_closed) == {"panda_finger_joint1": 0.0}
     with pytest.raises(RobotError, match=r"'hand' needs states that open and close the hand; it has: one, close"):
         manipulator_from_srdf(path, scene, group="arm")
-    named = manipulator_from_srdf(path, scene, group="arm", opened="one", closed="close")
-    assert named == manipulator_from_srdf(path, scene, group="arm", gripper="parallel")
+    named = manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(opened="one", closed="close"))
+    assert named == manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(gripper="parallel"))
 
 
 @pytest.mark.parametrize(
@@ -125,11 +129,11 @@ def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> N
     with pytest.raises(UnknownNameError, match=r"unknown group 'amr'.*known: all, arm, hand"):
         manipulator_from_srdf(srdf, scene, group="amr")
     with pytest.raises(UnknownNameError, match=r"unknown end effector 'x' \(known: gripper\)"):
-        manipulator_from_srdf(srdf, scene, end_effector="x")
+        manipulator_from_srdf(srdf, scene, hand=HandChoice(end_effector="x"))
     with pytest.raises(RobotError, match=r"has no state 'redy'; did you mean 'ready'\? \(known: ready\)"):
         manipulator_from_srdf(srdf, scene, group="arm", ready="redy")
     with pytest.raises(RobotError, match="gripper 'claw' is none of parallel, suction"):
-        manipulator_from_srdf(srdf, scene, group="arm", gripper="claw")
+        manipulator_from_srdf(srdf, scene, group="arm", hand=HandChoice(gripper="claw"))
 
 
 def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) -> None:
@@ -140,7 +144,7 @@ def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) ->
         with pytest.raises(RobotError, match=r"FILE\.srdf:GROUP:HAND"):
             manipulator_from_srdf(path, scene, group="arm")
         arm = find_manipulator(f"{path}:arm:hand", scene)
-        assert arm == manipulator_from_srdf(path, scene, group="arm", hand="hand")
+        assert arm == manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(group="hand"))
         assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
     path.write_text(PANDA_SRDF.replace(effector, "").replace('name="open"', 'name="wide"'))
     arm = find_manipulator(f"{path}:arm:hand", scene)
@@ -174,8 +178,10 @@ SHOULDER = SrdfGroup("shoulder", joints=("left_1",))
 
 
 def suction(semantics: RobotSemantics, scene: SceneGraph | None = None, **options: Any) -> Manipulator:
-    """Return an arm with a suction cup of the robot with two arms."""
-    return manipulator_from_srdf(semantics, scene or two_arms(), gripper="suction", **options)
+    """Return an arm with a suction cup of the robot with two arms; ``group`` is that of the arm, others of the hand."""
+    of_arm = {name: options.pop(name) for name in ("group", "ready", "name") if name in options}
+    hand = HandChoice(gripper="suction", **options)
+    return manipulator_from_srdf(semantics, scene or two_arms(), **of_arm, hand=hand)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +292,7 @@ def test_without_one_tool_frame_the_cup_is_the_tip_and_a_hand_needs_a_choice() -
             manipulator_from_srdf(semantics, scene)
         listed = str(caught.value).split("rigidly joined to its tip are: ")[1].split(", ")
         assert set(listed) == {"left_wrist", *frames}
-        hand = manipulator_from_srdf(semantics, scene, tool=frames[0])
+        hand = manipulator_from_srdf(semantics, scene, hand=HandChoice(tool=frames[0]))
         assert (hand.width_open, hand.width_closed) == (pytest.approx(0.09), pytest.approx(0.01))
         assert hand.contact_links == ("finger_a", "finger_b")
 

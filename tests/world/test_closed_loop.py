@@ -19,6 +19,7 @@ from tmkit.simulation.rendering.studio import StillScene
 from tmkit.simulation.sensing import visible_shares
 from tmkit.spatial import Pose
 from tmkit.world import ClosedLoopResult, ClosedLoopStatus, execute_closed_loop
+from tmkit.world.closed_loop import LoopOptions
 from tmkit.world.detections import associated, fused, largest_agreement, resting
 
 pytest.importorskip("pybullet")
@@ -225,7 +226,7 @@ def test_what_most_looks_agree_on_is_believed(places: list[Any], is_moved: bool)
     scene = tk.load_scene("panda_table", "blocks3")
     problem = tk.PlanningProblem(scene, domain="blocks", goal="(on b c)", robots="panda")
     result = execute_closed_loop(
-        problem, Nothing(), [Scripted(scene, places)], options=tk.PlanningOptions(seed=0), max_plans=1
+        problem, Nothing(), [Scripted(scene, places)], options=tk.PlanningOptions(seed=0), loop=LoopOptions(max_plans=1)
     )
     first = [event for event in result.events if event.step == 0 and event.plan == 1 and event.objects == ("a",)]
     assert bool(first) == is_moved
@@ -287,7 +288,9 @@ def test_what_is_gone_is_not_hidden_by_what_fell_to_its_place() -> None:
             return {name for name, share in shares.items() if scene == tower or share > 0.6}
 
     problem = tk.PlanningProblem(tower, q, domain="blocks", goal="(ontable a table__0__0)", robots="panda")
-    result = execute_closed_loop(problem, Nothing(), [View(scene, [])], options=tk.PlanningOptions(seed=0), max_plans=1)
+    result = execute_closed_loop(
+        problem, Nothing(), [View(scene, [])], options=tk.PlanningOptions(seed=0), loop=LoopOptions(max_plans=1)
+    )
     assert {event.objects for event in result.events[:2]} == {("a",), ("b",)}
     assert result.events[0].scene.parent("a") == "c"
     assert "b" not in result.events[0].scene
@@ -304,4 +307,4 @@ def test_bad_input_is_refused() -> None:
         with pytest.raises(SimulationError, match=r"misses must be at least 0 and below 1, not 1\.5"):
             SimulatedCamera(simulation, VIEWS[0], noise=SensorNoise(covariance=COVARIANCE, misses=1.5))
         with pytest.raises(ArgumentError, match="looks of at least 2, not 8, 1"):
-            execute_closed_loop(problem, executor, [], looks=1)
+            execute_closed_loop(problem, executor, [], loop=LoopOptions(looks=1))

@@ -46,7 +46,8 @@ class SourceLocation:
             reason: what is wrong.
             mesh: the file, as the attribute ``mesh`` of the error.
         """
-        return MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, mesh=mesh)
+        data = {"mesh": mesh}
+        return MeshError.at(self.path, reason, line=self.line, column=self.column, source_line=self.text, data=data)
 
     def __str__(self) -> str:
         if self.line is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,14 +54,39 @@ TABLES: Mapping[str, str] = {
 _CARD, _ROWS_AT_A_TIME = "card.json", 256
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions:
+    """Layout and contents of a dataset.
+
+    Args:
+        layout: ``parquet``: the tables; ``lerobot``: an episode for each plan, which all move the same joints.
+        rate: frames of an episode [1/s], a whole number.
+        picture_size: width and height of pictures [pixels]: of each state, or of each frame of an episode; none by
+            default.
+        points: largest number of points in the cloud of each state, for the tables; none by default.
+
+    Raises:
+        UnknownNameError: if there is no such layout.
+        ConfigurationError: if ``points`` is negative, or is not 0 for episodes.
+    """
+
+    layout: Literal["parquet", "lerobot"] = "parquet"
+    rate: float = 30.0
+    picture_size: tuple[int, int] | None = None
+    points: int = 0
+
+    def __post_init__(self) -> None:
+        if self.layout not in ("parquet", "lerobot"):
+            raise UnknownNameError.of("layout", self.layout, ("lerobot", "parquet"))
+        if self.points < 0 or (self.points and self.layout == "lerobot"):
+            raise ConfigurationError(f"points must be at least 0, and 0 for 'lerobot', not {self.points}")
+
+
 def write_dataset(
     results: str | Path,
     folder: str | Path,
     *,
-    layout: Literal["parquet", "lerobot"] = "parquet",
-    rate: float = 30.0,
-    picture_size: tuple[int, int] | None = None,
-    points: int = 0,
+    options: DatasetOptions | None = None,
     domain: str | Path | PythonDomain | None = None,
     semantics: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -70,11 +96,7 @@ def write_dataset(
     Args:
         results: the folder of the results.
         folder: the folder of the dataset, which is made.
-        layout: ``parquet``: the tables; ``lerobot``: an episode for each plan, which all move the same joints.
-        rate: frames a second of an episode, a whole number.
-        picture_size: width and height of pictures in pixels: of each state, or of each frame of an episode; none by
-            default.
-        points: how many points of each state a cloud has at most, for the tables; none by default.
+        options: layout, and the pictures and point clouds in it; the defaults if omitted.
         domain, semantics: those of the plans where they are not built in, as for :func:`tmkit.tamp.validate_plan`.
         on_progress: told after each problem.
 
@@ -83,12 +105,9 @@ def write_dataset(
         ConfigurationError: an argument that makes no sense, or episodes that move different joints.
         OutputError: the folder is there already, or nothing can be written.
     """
-    if layout not in ("parquet", "lerobot"):
-        raise UnknownNameError.of("layout", layout, ("lerobot", "parquet"))
-    if points < 0 or (points and layout == "lerobot"):
-        raise ConfigurationError(f"points must be at least 0, and 0 for 'lerobot', not {points}")
+    options = DatasetOptions() if options is None else options
     rows = open_results(results)
-    view = _View(picture_size, points)
+    view = _View(options.picture_size, options.points)
 
     def told() -> Iterator[BatchRow]:
         for number, row in enumerate(rows, start=1):
@@ -96,10 +115,10 @@ def write_dataset(
             if on_progress is not None:
                 on_progress(Progress("writing the dataset", number, len(rows), 0.0))
 
-    if layout == "parquet":
+    if options.layout == "parquet":
         in_new_folder(Path(folder), lambda made: _Tables(made, view, domain, semantics).write(rows, told()))
     else:
-        in_new_folder(Path(folder), lambda made: _write_episodes(told(), made, rate, view))
+        in_new_folder(Path(folder), lambda made: _write_episodes(told(), made, options.rate, view))
 
 
 class Dataset:

@@ -44,7 +44,9 @@ _HARDNESS: Mapping[str, Callable[[float], dict[str, Any]]] = {
 }
 
 
-def generate(name: str, *, seed: int = 0, hardness: float | None = None, **parameters: Any) -> GeneratedProblem:
+def generate(
+    name: str, *, seed: int = 0, hardness: float | None = None, parameters: Mapping[str, Any] | None = None
+) -> GeneratedProblem:
     """Return a problem.
 
     Args:
@@ -52,7 +54,7 @@ def generate(name: str, *, seed: int = 0, hardness: float | None = None, **param
             ``scattered``, ``shelf``, ``sussman4``, ``swaps``, ``tetromino`` or ``towers``.
         seed: at least 0.
         hardness: 0 to 1, for the parameters that are not given.
-        parameters: of the generator.
+        parameters: values of the generator's parameters, by name.
 
     Raises:
         UnknownNameError: no such generator; the message names the nearest.
@@ -65,7 +67,8 @@ def generate(name: str, *, seed: int = 0, hardness: float | None = None, **param
             raise ConfigurationError(f"the generator '{name}' has no hardness; those that have: {', '.join(_HARDNESS)}")
         if not 0.0 <= hardness <= 1.0:
             raise ConfigurationError(f"hardness must be 0 to 1, not {hardness!r}")
-        parameters = {**_HARDNESS[name](hardness), **parameters}
+        parameters = {**_HARDNESS[name](hardness), **(parameters or {})}
+    parameters = {} if parameters is None else parameters
     known = {key: found for key, found in inspect.signature(GENERATORS[name]).parameters.items() if key != "seed"}
     for key, value in parameters.items():
         if key not in known:
@@ -102,7 +105,7 @@ class GeneratorSource:
 
     def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
         """Return the problem of a seed."""
-        made = generate(self.name, seed=seed, **self.parameters)
+        made = generate(self.name, seed=seed, parameters=self.parameters)
         problem = PlanningProblem(made.scene, domain=made.domain, goal=made.goal, robots=made.robot)
         return problem, replace(self.options, seed=seed)
 

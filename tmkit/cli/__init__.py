@@ -70,7 +70,7 @@ def _tell_failure(message: str, *, as_event: bool) -> None:
     if as_event:
         from tmkit.cli.events import write_event
 
-        write_event("error", type="OutputError", message=message, file=None, line=None)
+        write_event("error", {"type": "OutputError", "message": message, "file": None, "line": None})
     else:
         print(f"error: {message}", file=sys.stderr)
 
@@ -82,7 +82,7 @@ def _tell_the_end(signals: EndingSignals, code: int, *, as_event: bool) -> None:
         from tmkit.cli.events import write_event
 
         if ended_by_signal:
-            write_event("error", type="Interrupted", message=signals.message, signal=signals.name)
-        write_event("done", exit_code=int(code))
+            write_event("error", {"type": "Interrupted", "message": signals.message, "signal": signals.name})
+        write_event("done", {"exit_code": int(code)})
     elif ended_by_signal:
         print(signals.message, file=sys.stderr)

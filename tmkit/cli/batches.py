@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from tmkit.batch.dataset import DatasetOptions
 from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, reading_of
 from tmkit.cli.reporting import print_json, progress, say
 
@@ -100,12 +101,9 @@ def dataset(
         write_dataset(
             results,
             output,
-            layout=layout,
-            rate=rate,
-            picture_size=size,
-            points=points,
             domain=domain,
             semantics=semantics,
             on_progress=work,
+            options=DatasetOptions(layout=layout, rate=rate, picture_size=size, points=points),
         )
     say(f"Written to {output}")

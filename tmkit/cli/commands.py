@@ -253,9 +253,12 @@ def _explain(error: Exception, reporter: Reporter) -> int:
 
 def _write_error(error: Exception, lines: str) -> None:
     if isinstance(error, TmkitError):
-        write_event("error", **error_fields(error))
+        write_event("error", error_fields(error))
     elif lines:
-        write_event("error", type=type(error).__name__, message=str(error), file=None, line=None, traceback=lines)
+        write_event(
+            "error",
+            {"type": type(error).__name__, "message": str(error), "file": None, "line": None, "traceback": lines},
+        )
     else:
         message = error.format_message() if isinstance(error, _UsageError) else str(error)
-        write_event("error", type="UsageError", message=message, file=None, line=None)
+        write_event("error", {"type": "UsageError", "message": message, "file": None, "line": None})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tmkit.errors import TmkitError
 
 
-def write_event(event: str, /, **fields: object) -> None:
+def write_event(event: str, fields: Mapping[str, object]) -> None:
     """Write one event to the standard error."""
     line = json.dumps({"event": event, **_plain(fields)}, allow_nan=False)
     with suppress(OSError, ValueError, AttributeError):  # it is closed, or there is none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,11 +61,9 @@ def add(
     shapes, given = _read(file, scale, friction)
     object = _Object(name, robot, given if mass is None else mass)
     object.refuse(shapes)
-    limits = {"max_error": 1e-3 * max_error, "max_pieces": max_pieces, "time_limit": time_limit}
+    cut_one = partial(in_pieces, max_error=1e-3 * max_error, max_pieces=max_pieces, time_limit=time_limit)
     with progress("cutting the mesh into convex pieces"):
-        cut = [
-            in_pieces(part, **limits) if part.collision and part.shape.kind == "mesh" else (part,) for part in shapes
-        ]
+        cut = [cut_one(part) if part.collision and part.shape.kind == "mesh" else (part,) for part in shapes]
     scene, report = object.described([part for parts in cut for part in parts if part.visual or part.collision])
     write_json_scene(scene, target)
     if picture is not None:

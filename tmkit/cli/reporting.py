@@ -136,7 +136,7 @@ class Reporter:
         if self._is_quiet:
             yield Work(_nothing, _nothing)
         elif self.as_events:
-            write_event("progress", phase=text, step=0, steps=0, seconds=0.0, text=text)
+            write_event("progress", {"phase": text, "step": 0, "steps": 0, "seconds": 0.0, "text": text})
             yield Work(_nothing, _write_progress)
         elif self._console is None:
             yield Work(_nothing, _nothing)
@@ -187,7 +187,7 @@ def _nothing(_: object) -> None:
 
 def _write_progress(progress: Progress) -> None:
     values = {field.name: getattr(progress, field.name) for field in fields(progress)}
-    write_event("progress", **values, text=str(progress))
+    write_event("progress", {**values, "text": str(progress)})
 
 
 class _LiveLine:
@@ -227,12 +227,9 @@ class _EventHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
             self.format(record)  # works out the text of the exception
+        traceback = {"traceback": record.exc_text} if record.exc_text else {}
         write_event(
-            "log",
-            level=record.levelname,
-            logger=record.name,
-            message=record.getMessage(),
-            **({"traceback": record.exc_text} if record.exc_text else {}),
+            "log", {"level": record.levelname, "logger": record.name, "message": record.getMessage(), **traceback}
         )
 
 

@@ -102,16 +102,20 @@ def convex_pieces(
     return tuple(attached.shape for attached in scene.shapes("pieces"))
 
 
-def in_pieces(attached: AttachedShape, **limits: Any) -> tuple[AttachedShape, ...]:
+def in_pieces(
+    attached: AttachedShape, *, max_error: float = MAX_ERROR, max_pieces: int = MAX_PIECES, time_limit: float = 120.0
+) -> tuple[AttachedShape, ...]:
     """Return a mesh as it is drawn, and its pieces by which it collides.
 
     Args:
         attached: the mesh.
-        limits: see :func:`convex_pieces`.
+        max_error: as for :func:`convex_pieces` [m].
+        max_pieces: as for :func:`convex_pieces`.
+        time_limit: as for :func:`convex_pieces` [s].
     """
     shape, pose = attached.shape, attached.pose
     drawn = AttachedShape(shape, pose, color=attached.color, visual=attached.visual, collision=False)
-    pieces = convex_pieces(shape, **limits)
+    pieces = convex_pieces(shape, max_error=max_error, max_pieces=max_pieces, time_limit=time_limit)
     return (drawn, *(AttachedShape(part, pose, visual=False, friction=attached.friction) for part in pieces))
 
 

@@ -12,7 +12,7 @@ Invariants: a representation holds read-only arrays of finite numbers; a matrix 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
@@ -139,7 +139,7 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
 _Made = TypeVar("_Made")
 
 
-def trusted(cls: type[_Made], **arrays: Vector) -> _Made:
+def trusted(cls: type[_Made], arrays: Mapping[str, Vector]) -> _Made:
     """Make a representation from read-only arrays that are known to be right, such as products of rotations."""
     made = object.__new__(cls)
     initialize(made, **arrays)
@@ -261,7 +261,7 @@ class Vector3(Plain):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return trusted(cls, vector=numbers[0])
+        return trusted(cls, {"vector": numbers[0]})
 
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:

@@ -116,6 +116,10 @@ class _WithoutDict(type):
         return super().__new__(cls, name, bases, {"__slots__": (), **members})
 
 
+_FIELDS = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
+"""Names of the fields that semantics and coordinates may have."""
+
+
 class Semantics(tuple[str, ...], metaclass=_WithoutDict):
     """Base of what is related to what: names in fixed fields.
 
@@ -154,13 +158,25 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
             setattr(cls, name, property(itemgetter(place)))
 
     @classmethod
-    def named(cls, **names: str) -> Self:  # the fields of the class, by name
+    def named(
+        cls,
+        *,
+        point: str | None = None,
+        ori: str | None = None,
+        body: str | None = None,
+        ref_point: str | None = None,
+        ref_ori: str | None = None,
+        ref_body: str | None = None,
+        coord: str | None = None,
+    ) -> Self:
         """Make one from names, e.g. ``TwistSemantics.named(point="e", body="C", ref_body="D")``.
 
         Raises:
             TypeError: a field is missing, or there is none of that name.
             SemanticError: a name that is none.
         """
+        given = (point, ori, body, ref_point, ref_ori, ref_body, coord)
+        names = {field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None}
         if names.keys() != set(cls.fields):
             wanted, got = ", ".join(cls.fields), ", ".join(names)
             raise TypeError(f"{cls.__name__} has the fields {wanted}; given were {got or 'none'}")
@@ -182,13 +198,25 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return tuple.__new__, (type(self), (*self,))
 
-    def replace(self, **names: str) -> Self:  # the fields of the class, by name
+    def replace(
+        self,
+        *,
+        point: str | None = None,
+        ori: str | None = None,
+        body: str | None = None,
+        ref_point: str | None = None,
+        ref_ori: str | None = None,
+        ref_body: str | None = None,
+        coord: str | None = None,
+    ) -> Self:
         """Return the same with other names in some fields.
 
         Raises:
             TypeError: there is no field of that name.
             SemanticError: a name that is none.
         """
+        given = (point, ori, body, ref_point, ref_ori, ref_body, coord)
+        names = {field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None}
         if unknown := [name for name in names if name not in self.fields]:
             known = ", ".join(self.fields)
             raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}")

@@ -34,6 +34,7 @@ from tmkit.formats.registry import FORMATS
 from tmkit.formats.srdf.format import SRDF
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.srdf_arms import HandChoice
 
 _KEYS = [item.name for item in fields(Manipulator)]
 # In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
@@ -174,7 +175,7 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
     if srdf is not None:
         from tmkit.robots.srdf_arms import manipulator_from_srdf
 
-        return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=srdf[2])
+        return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=HandChoice(group=srdf[2]))
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     if not set(manipulator.joints) & set(scene.joint_names):
         raise _no_such_robot(manipulator, scene)

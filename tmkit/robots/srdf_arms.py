@@ -22,7 +22,7 @@ import logging
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -44,18 +44,36 @@ _STATE_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
 
 
+@dataclass(frozen=True, kw_only=True)
+class HandChoice:
+    """Choice of the hand of an arm in an SRDF file, as far as the file does not state it.
+
+    Args:
+        end_effector: the end effector that the arm carries; may be omitted if it carries only one.
+        group: the group of its hand, if no end effector says it; without states its joints go to their limits.
+        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be omitted if only
+            one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
+        gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
+            tool is a suction cup, whatever the hand. By default: a parallel hand with states.
+        opened: the state in which the hand is open; by default the first with ``open`` in its name.
+        closed: the state in which it is closed; by default the first with ``clos`` in its name.
+    """
+
+    end_effector: str | None = None
+    group: str | None = None
+    tool: str | None = None
+    gripper: str | None = None
+    opened: str | None = None
+    closed: str | None = None
+
+
 def manipulator_from_srdf(
     srdf: str | os.PathLike[str] | RobotSemantics,
     scene: SceneGraph,
     *,
     group: str | None = None,
-    end_effector: str | None = None,
-    hand: str | None = None,
-    tool: str | None = None,
+    hand: HandChoice | None = None,
     ready: str | None = None,
-    gripper: str | None = None,
-    opened: str | None = None,
-    closed: str | None = None,
     name: str | None = None,
 ) -> Manipulator:
     """Make the description of an arm that an SRDF file speaks of.
@@ -66,16 +84,9 @@ def manipulator_from_srdf(
         srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
         scene: a scene with the robot.
         group: the group that is the arm; may be omitted if only one can be.
-        end_effector: the end effector that it carries; may be omitted if it carries only one.
-        hand: the group of its hand, if no end effector says it; without states its joints go to their limits.
-        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be omitted if only
-            one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
+        hand: end effector, hand, tool frame and kind of gripper; as the file states them by default.
         ready: the state in which plans start; by default the first called ``ready``, ``home``, ``default``, ...
             that fits, else the middle of the joints' limits.
-        gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
-            tool is a suction cup, whatever the hand. By default: a parallel hand with states.
-        opened: the state in which the hand is open; by default the first with ``open`` in its name.
-        closed: the state in which it is closed; by default the first with ``clos`` in its name.
         name: of the description; by default the robot's and the group's.
 
     Raises:
@@ -84,23 +95,27 @@ def manipulator_from_srdf(
         FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
     """
     semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
+    choice = HandChoice() if hand is None else hand
+    gripper, tool = choice.gripper, choice.tool
     if gripper not in (None, "parallel", "suction"):
         raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
-    group = group if group is not None else _only_arm(semantics, scene, end_effector)
+    group = group if group is not None else _only_arm(semantics, scene, choice.end_effector)
     members = _actuated(semantics, group_members(semantics, scene, group=group))
     joints = _path(semantics, scene, group, members)
-    effector = _end_effector_of(semantics, scene, group=group, joints=joints, wanted=end_effector)
-    if hand is None and effector is not None and _is_hand(semantics, scene, effector=effector, joints=joints):
-        from_limits, hand = gripper == "parallel", effector.group
+    effector = _end_effector_of(semantics, scene, group=group, joints=joints, wanted=choice.end_effector)
+    fingers_group = choice.group
+    if fingers_group is None and effector is not None and _is_hand(semantics, scene, effector=effector, joints=joints):
+        from_limits, fingers_group = gripper == "parallel", effector.group
     else:
-        from_limits = hand is not None
+        from_limits = fingers_group is not None
     tip = _tip(semantics, scene, group, joints, effector)
     fingers = None
     own: dict[str, Any] = {"gripper_kind": "suction", "contact_links": cup_frames(scene, tip, tool)}
     if gripper != "suction":
-        if hand is None:
+        if fingers_group is None:
             raise _no_hand(semantics, group, effector=effector)
-        fingers = _hand_of(semantics, scene, hand, joints, from_limits=from_limits, opened=opened, closed=closed)
+        states = {"opened": choice.opened, "closed": choice.closed}
+        fingers = _hand_of(semantics, scene, fingers_group, joints, from_limits=from_limits, **states)
         own = fingers.attributes()
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
@@ -333,7 +348,8 @@ def _no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | N
     if effector is not None:
         reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
         place = effector.place
-    suggestion = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
+    suggestion = "HandChoice(gripper='suction') makes a suction cup of its tool, and HandChoice(group=...) "
+    suggestion += "(FILE.srdf:GROUP:HAND) names the group"
     return refused(place, semantics.source, f"{reason}; {suggestion} that is a hand")
 
 

@@ -275,4 +275,6 @@ def lines_of(text: str) -> Iterator[None]:
         keys = [int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", way)]
         line = line_of_key(text, keys)
         shown = None if line is None else text.split("\n")[line - 1].rstrip("\r")
-        raise type(error).at(error.data["path"], error.data["reason"], line=line, source_line=shown, way=way) from None
+        data = {"way": way}
+        path, reason = error.data["path"], error.data["reason"]
+        raise type(error).at(path, reason, line=line, source_line=shown, data=data) from None

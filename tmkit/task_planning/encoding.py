@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import (
@@ -49,7 +49,7 @@ from tmkit.pddl.formulas import (
 from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.state import State
 from tmkit.pddl.substitution import mapped, substitute, subtrees
-from tmkit.pddl.vocabulary import Predicate
+from tmkit.pddl.vocabulary import Predicate, Types
 from tmkit.pddl.writer import domain_to_pddl, is_writable, problem_to_pddl
 
 _Tree = TypeVar("_Tree", bound=Formula | Effect)
@@ -88,10 +88,26 @@ def _is_plain(name: str) -> bool:
     return is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")
 
 
-def copy_of(problem: Problem, **changes: Any) -> Problem:
-    """Return a problem with some of its parts changed, by the names of its attributes."""
-    names = ("name", "domain", "objects", "init", "goal", "metric", "values")
-    return Problem(**({name: getattr(problem, name) for name in names} | changes))
+def copy_of(
+    problem: Problem,
+    *,
+    name: str | None = None,
+    domain: Domain | None = None,
+    objects: Mapping[str, str | Types] | None = None,
+    init: State | None = None,
+    goal: Formula | None = None,
+    values: Mapping[Fact, float] | None = None,
+) -> Problem:
+    """Return a problem with some of its parts changed; the others stay."""
+    return Problem(
+        problem.name if name is None else name,
+        problem.domain if domain is None else domain,
+        objects=problem.objects if objects is None else objects,
+        init=problem.init if init is None else init,
+        goal=problem.goal if goal is None else goal,
+        metric=problem.metric,
+        values=problem.values if values is None else values,
+    )
 
 
 def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:

@@ -32,7 +32,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -230,10 +230,10 @@ def _counted(text: str, what: str) -> int:
     return int(found[1]) if found else 0
 
 
-def environment(**extra: str) -> dict[str, str]:
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of the programs, without variables that could change what they do."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
-    return {**kept, "LC_ALL": "C", **extra}
+    return {**kept, "LC_ALL": "C", **(extra or {})}
 
 
 def _package_folder(name: str) -> Path:
@@ -295,7 +295,7 @@ def start_server() -> None:
 
 
 def _environment() -> dict[str, str]:
-    return environment(PYTHONPATH=str(translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1")
+    return environment({"PYTHONPATH": str(translator_folder()), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"})
 
 
 def _by_program(folder: Path, time_limit: float) -> Finished:

@@ -152,7 +152,9 @@ def play_bag(
             is_wanted = BagTopic(one.topic, one.msgtype, one.msgcount, known.get(one.topic)).is_replayed
             if topics is not None and one.topic in topics and not is_wanted:
                 why = "no frame is known of it; pass poses=" if one.msgtype == _POSE else f"expected {_TF}, {_JOINTS}"
-                raise FileFormatError.at(path, f"topic '{one.topic}' is of type {one.msgtype}: {why}", topic=one.topic)
+                raise FileFormatError.at(
+                    path, f"topic '{one.topic}' is of type {one.msgtype}: {why}", data={"topic": one.topic}
+                )
             (chosen if is_wanted and (topics is None or one.topic in topics) else skipped).append(one)
         names = [one.topic for one in reader.connections]
         for topic in (*(topics or ()), *(poses or ())):
@@ -169,11 +171,13 @@ def play_bag(
             topic, stamp = connection.topic, nanoseconds / 1e9
             if len(raw) > max_message:
                 reason = f"a message of {len(raw):,} bytes, expected at most {max_message:,}"
-                raise FileFormatError.at(path, f"topic '{topic}' at {stamp:.9f} s: {reason}", topic=topic)
+                raise FileFormatError.at(path, f"topic '{topic}' at {stamp:.9f} s: {reason}", data={"topic": topic})
             try:
                 message = store.deserialize_cdr(raw, connection.msgtype)
             except Exception as error:
-                raise FileFormatError.at(path, f"topic '{topic}' at {stamp:.9f} s: {error}", topic=topic) from error
+                raise FileFormatError.at(
+                    path, f"topic '{topic}' at {stamp:.9f} s: {error}", data={"topic": topic}
+                ) from error
             if wait_until is not None:
                 wait_until(stamp)
             counts[topic] += 1

@@ -144,6 +144,30 @@ class Sensor(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoopOptions:
+    """Options of the execution in a closed loop.
+
+    Args:
+        max_plans: largest number of plans that are begun, at least 1.
+        looks: looks of each sensor where something is not as expected, at least 2; twice as many before an object is
+            taken to be gone.
+        rate: samples of each motion [1/s]; by default that of the executor's simulation, else 100.
+
+    Raises:
+        ArgumentError: if no plan or fewer than two looks are allowed.
+    """
+
+    max_plans: int = 8
+    looks: int = 3
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_plans < 1 or self.looks < 2:
+            given = f"{self.max_plans}, {self.looks}"
+            raise ArgumentError(f"a closed loop needs max_plans of at least 1 and looks of at least 2, not {given}")
+
+
 def execute_closed_loop(
     problem: PlanningProblem,
     executor: Executor,
@@ -151,9 +175,7 @@ def execute_closed_loop(
     *,
     plan: Plan | None = None,
     options: PlanningOptions | None = None,
-    max_plans: int = 8,
-    looks: int = 3,
-    rate: float | None = None,
+    loop: LoopOptions | None = None,
     on_event: Callable[[ClosedLoopEvent], None] | None = None,
 ) -> ClosedLoopResult:
     """Execute a problem's plan, look during and after each step, and repair what has gone wrong.
@@ -166,18 +188,11 @@ def execute_closed_loop(
         sensors: what looks. What none of them has in view is taken to be as planned; without any, all is.
         plan: the first plan; by default it is planned.
         options: of planning.
-        max_plans: plans that are begun at most.
-        looks: of each sensor (at least 2) where something is not as expected; twice as many before one is gone.
-        rate: samples of each motion per second; by default that of the executor's simulation, else 100.
-        on_event: told of each event.
-
-    Raises:
-        ArgumentError: no plan or fewer than two looks allowed.
+        loop: limits of the loop, looks and sample rate; the defaults if omitted.
+        on_event: called with each event.
     """
-    if max_plans < 1 or looks < 2:
-        given = f"{max_plans}, {looks}"
-        raise ArgumentError(f"a closed loop needs max_plans of at least 1 and looks of at least 2, not {given}")
-    return _Loop(problem, executor, sensors, options or PlanningOptions(), max_plans, looks, rate, on_event).run(plan)
+    loop = LoopOptions() if loop is None else loop
+    return _Loop(problem, executor, sensors, options or PlanningOptions(), loop, on_event).run(plan)
 
 
 class _Loop:
@@ -189,15 +204,13 @@ class _Loop:
         executor: Executor,
         sensors: Sequence[Sensor],
         options: PlanningOptions,
-        max_plans: int,
-        looks: int,
-        rate: float | None,
+        loop: LoopOptions,
         on_event: Callable[[ClosedLoopEvent], None] | None,
     ) -> None:
         self._problem, self._executor, self._sensors, self._options = problem, executor, sensors, options
-        self._max_plans, self._looks, self._on_event = max_plans, looks, on_event
+        self._max_plans, self._looks, self._on_event = loop.max_plans, loop.looks, on_event
         simulation = getattr(executor, "simulation", None)
-        self._rate = rate or (100.0 if simulation is None else 1.0 / simulation.settings.time_step)
+        self._rate = loop.rate or (100.0 if simulation is None else 1.0 / simulation.settings.time_step)
         self._events: list[ClosedLoopEvent] = []
         self._plans: list[Plan] = []
         self._scene = self._expected = problem.scene

@@ -25,6 +25,7 @@ from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pa
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grasp_contact_faults, held_upright
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE
 from tmkit.motion import CollisionRules
+from tmkit.plans.values import Attachment
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 
@@ -247,7 +248,7 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
         for grasp in down
         for one in arm.pick(scene, q, object="ring", grasp=grasp, seed=0)
         if isinstance(one, ActionMotion)
-        for other in arm.place(one.scene, one.q, object="ring", support="table", pose=pose, seed=0)
+        for other in arm.place(one.scene, one.q, change=Attachment("ring", "table", pose), seed=0)
         if isinstance(other, ActionMotion)
     )
     transit, approach, *_ = picked.segments

@@ -31,7 +31,7 @@ class JsonNode:
 
     def error(self, reason: str) -> FileFormatError:
         """Return the error that says ``reason`` about this value."""
-        return FileFormatError.at(self.path, f"{self.way or 'the document'}: {reason}", way=self.way)
+        return FileFormatError.at(self.path, f"{self.way or 'the document'}: {reason}", data={"way": self.way})
 
     def get(self, key: str) -> JsonNode:
         """Return the value of a key that must be there."""

@@ -349,7 +349,8 @@ def _mesh_from_dict(node: JsonNode, loader: MeshLoader, folder: Path | None) -> 
         node.only("file", "kind", "scale")
         scale = node.get("scale").number() if "scale" in node.table() else 1.0
 
-        def read(path: Path, **_: object) -> Shape:
+        def read(path: Path, *, limits: ReadingLimits) -> Shape:
+            del limits  # the loader has them
             return loader.load(MeshSpec(path, (scale, scale, scale)))
 
         return _from_file(node.get("file"), loader, folder, read)[0]

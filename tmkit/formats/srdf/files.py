@@ -180,7 +180,7 @@ def srdf_text(semantics: RobotSemantics) -> str:
         _add_groups(robot, semantics)
         _add_joints(robot, semantics)
         for link in semantics.unchecked_links:
-            add_element(robot, "disable_default_collisions", link=link)
+            add_element(robot, "disable_default_collisions", {"link": link})
         for pair in semantics.enabled:
             _add_pair(robot, "enable_collisions", pair)
         for pair in semantics.disabled:
@@ -194,26 +194,29 @@ def _add_groups(robot: _Element, semantics: RobotSemantics) -> None:
     for group in semantics.groups:
         _add_group(robot, group)
     for state in semantics.states:
-        element = add_element(robot, "group_state", name=state.name, **({"group": state.group} if state.group else {}))
+        of_group = {"group": state.group} if state.group else {}
+        element = add_element(robot, "group_state", {"name": state.name, **of_group})
         for joint, numbers in state.values:
-            add_element(element, "joint", name=joint, value=" ".join(repr(float(number)) for number in numbers))
+            add_element(element, "joint", {"name": joint, "value": " ".join(repr(float(number)) for number in numbers)})
     for effector in semantics.end_effectors:
         carrier = {"parent_group": effector.parent_group} if effector.parent_group else {}
         add_element(
-            robot, "end_effector", name=effector.name, parent_link=effector.parent_link, group=effector.group, **carrier
+            robot,
+            "end_effector",
+            {"name": effector.name, "parent_link": effector.parent_link, "group": effector.group, **carrier},
         )
 
 
 def _add_group(robot: _Element, group: SrdfGroup) -> None:
-    element = add_element(robot, "group", name=group.name)
+    element = add_element(robot, "group", {"name": group.name})
     for joint in group.joints:
-        add_element(element, "joint", name=joint)
+        add_element(element, "joint", {"name": joint})
     for link in group.links:
-        add_element(element, "link", name=link)
+        add_element(element, "link", {"name": link})
     for chain in group.chains:
-        add_element(element, "chain", base_link=chain.base, tip_link=chain.tip)
+        add_element(element, "chain", {"base_link": chain.base, "tip_link": chain.tip})
     for name in group.subgroups:
-        add_element(element, "group", name=name)
+        add_element(element, "group", {"name": name})
 
 
 def _add_joints(robot: _Element, semantics: RobotSemantics) -> None:
@@ -221,15 +224,17 @@ def _add_joints(robot: _Element, semantics: RobotSemantics) -> None:
         add_element(
             robot,
             "virtual_joint",
-            name=joint.name,
-            type=joint.type,
-            parent_frame=joint.parent_frame,
-            child_link=joint.child_link,
+            {
+                "name": joint.name,
+                "type": joint.type,
+                "parent_frame": joint.parent_frame,
+                "child_link": joint.child_link,
+            },
         )
     for name in semantics.passive_joints:
-        add_element(robot, "passive_joint", name=name)
+        add_element(robot, "passive_joint", {"name": name})
 
 
 def _add_pair(robot: _Element, tag: str, pair: LinkPair) -> None:
     reason = {"reason": pair.reason} if pair.reason else {}
-    add_element(robot, tag, link1=pair.link1, link2=pair.link2, **reason)
+    add_element(robot, tag, {"link1": pair.link1, "link2": pair.link2, **reason})

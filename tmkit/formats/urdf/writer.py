@@ -144,23 +144,23 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
     return ordered
 
 
-def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:
+def add_element(parent: _Element, tag: str, attributes: Mapping[str, str] | None = None) -> _Element:
     """Add a child element."""
     from lxml import etree
 
-    return etree.SubElement(parent, tag, attributes)
+    return etree.SubElement(parent, tag, dict(attributes or {}))
 
 
 def _add_link(robot: _Element, frame: str, writer: _Writer, *, has_mass: bool) -> None:
-    link = add_element(robot, "link", name=frame)
+    link = add_element(robot, "link", {"name": frame})
     inertia = writer.scene.inertia(frame) if has_mass else None
     if inertia is not None:
         inertial = add_element(link, "inertial")
-        add_element(inertial, "origin", xyz=_words(inertia.center), rpy="0 0 0")
-        add_element(inertial, "mass", value=_word(inertia.mass))
+        add_element(inertial, "origin", {"xyz": _words(inertia.center), "rpy": "0 0 0"})
+        add_element(inertial, "mass", {"value": _word(inertia.mass)})
         m = inertia.matrix
         moments = {"ixx": m[0, 0], "ixy": m[0, 1], "ixz": m[0, 2], "iyy": m[1, 1], "iyz": m[1, 2], "izz": m[2, 2]}
-        add_element(inertial, "inertia", **{key: _word(value) for key, value in moments.items()})
+        add_element(inertial, "inertia", {key: _word(value) for key, value in moments.items()})
     for part in writer.scene.shapes(frame):
         for purpose, wanted in (("visual", part.visual), ("collision", part.collision)):
             if wanted:
@@ -172,18 +172,18 @@ def _add_shape(purpose: _Element, part: AttachedShape, writer: _Writer) -> None:
     geometry = add_element(purpose, "geometry")
     shape = part.shape
     if shape.kind == "box":
-        add_element(geometry, "box", size=_words(shape.dimensions))
+        add_element(geometry, "box", {"size": _words(shape.dimensions)})
     elif shape.kind == "sphere":
-        add_element(geometry, "sphere", radius=_word(shape.dimensions[0]))
+        add_element(geometry, "sphere", {"radius": _word(shape.dimensions[0])})
     elif shape.kind in ("cylinder", "capsule"):
-        add_element(geometry, shape.kind, radius=_word(shape.dimensions[0]), length=_word(shape.dimensions[1]))
+        add_element(geometry, shape.kind, {"radius": _word(shape.dimensions[0]), "length": _word(shape.dimensions[1])})
     elif shape.kind == "plane":
-        add_element(geometry, "plane", normal="0 0 1")
+        add_element(geometry, "plane", {"normal": "0 0 1"})
     else:
-        add_element(geometry, "mesh", filename=_mesh_file(shape, writer))
+        add_element(geometry, "mesh", {"filename": _mesh_file(shape, writer)})
     if purpose.tag == "visual" and part.color is not None:
         color = _words(part.color)
-        add_element(add_element(purpose, "material", name=f"color {color}"), "color", rgba=color)
+        add_element(add_element(purpose, "material", {"name": f"color {color}"}), "color", {"rgba": color})
 
 
 def _mesh(shape: Shape) -> Shape:
@@ -216,12 +216,12 @@ def _add_joint(robot: _Element, frame: str, writer: _Writer, names: set[str]) ->
     if kind == "revolute" and unlimited:
         kind = "continuous"
     name = joint.name if joint.is_actuated else _fixed_name(frame, names)
-    element = add_element(robot, "joint", name=name, type=kind)
+    element = add_element(robot, "joint", {"name": name, "type": kind})
     _add_origin(element, writer.scene.local_pose(frame))
-    add_element(element, "parent", link=str(writer.scene.parent(frame)))
-    add_element(element, "child", link=frame)
+    add_element(element, "parent", {"link": str(writer.scene.parent(frame))})
+    add_element(element, "child", {"link": frame})
     if joint.is_actuated:
-        add_element(element, "axis", xyz=_words(joint.axis))
+        add_element(element, "axis", {"xyz": _words(joint.axis)})
         _add_motion(element, joint, kind, writer)
 
 
@@ -232,14 +232,16 @@ def _add_motion(element: _Element, joint: Joint, kind: str, writer: _Writer) -> 
     if kind != "continuous":
         written |= {"lower": _word(joint.lower), "upper": _word(joint.upper)}
     if written:
-        add_element(element, "limit", **written)
+        add_element(element, "limit", written)
     if joint.damping or joint.friction:
-        add_element(element, "dynamics", damping=_word(joint.damping), friction=_word(joint.friction))
+        add_element(element, "dynamics", {"damping": _word(joint.damping), "friction": _word(joint.friction)})
     rule = joint.mimic
     if rule is not None:
         if writer.scene.joint_frame(rule.joint) not in writer.frames:
             raise SceneError(f"the joint '{joint.name}' mimics '{rule.joint}', which is not part of the robot")
-        add_element(element, "mimic", joint=rule.joint, multiplier=_word(rule.multiplier), offset=_word(rule.offset))
+        add_element(
+            element, "mimic", {"joint": rule.joint, "multiplier": _word(rule.multiplier), "offset": _word(rule.offset)}
+        )
 
 
 def _fixed_name(frame: str, names: set[str]) -> str:
@@ -252,7 +254,7 @@ def _fixed_name(frame: str, names: set[str]) -> str:
 
 
 def _add_origin(element: _Element, pose: Pose) -> None:
-    add_element(element, "origin", xyz=_words(pose.translation), rpy=_words(roll_pitch_yaw(pose.rotation)))
+    add_element(element, "origin", {"xyz": _words(pose.translation), "rpy": _words(roll_pitch_yaw(pose.rotation))})
 
 
 def roll_pitch_yaw(rotation: npt.NDArray[np.float64]) -> tuple[float, float, float]:

@@ -30,7 +30,7 @@ from tmkit.motion import PathConstraint
 from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
-from tmkit.plans.values import Configuration
+from tmkit.plans.values import Attachment, Configuration
 from tmkit.spatial import Pose
 
 
@@ -215,16 +215,8 @@ class Place(BuiltInCandidate):
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        return arm.place(
-            context.scene,
-            context.q,
-            object=self.object,
-            support=self.support,
-            pose=self.pose,
-            seed=seed,
-            motion=self.motion,
-            grasp_covariance=self.grasp_covariance,
-        )
+        change = Attachment(self.object, self.support, self.pose, self.grasp_covariance)
+        return arm.place(context.scene, context.q, change=change, seed=seed, motion=self.motion)
 
 
 @dataclass(frozen=True)

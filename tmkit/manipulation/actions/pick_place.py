@@ -33,7 +33,6 @@ from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
-from tmkit.spatial import Pose
 from tmkit.spatial.plain import read_only
 
 
@@ -123,6 +122,31 @@ class _Way:
     completed: Callable[[], Callable[[Configuration], ActionMotion]]
 
 
+@dataclass(frozen=True)
+class _Pick:
+    """An object and a grasp of it, and the collision contexts of the motions.
+
+    Attributes:
+        before: collision context of the approach.
+        free: collision context of the transit.
+        near: pairs of frames that are near each other at the start.
+        q: (n_joints,) configuration before.
+        q_open: (n_joints,) the same with the hand open.
+        object: frame of the object.
+        grasp: the grasp.
+        covariance: the covariance that the closing hand adds; None for none.
+    """
+
+    before: CollisionContext
+    free: CollisionContext
+    near: FramePairs
+    q: Configuration
+    q_open: Configuration
+    object: str
+    grasp: Grasp
+    covariance: CovarianceRows | None
+
+
 class ArmMotionPlanner:
     """Works out picks, places and moves of one arm.
 
@@ -178,37 +202,23 @@ class ArmMotionPlanner:
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
         contacts = primitives.contacts(before, root_from_tool, q=q_open, seed=seed, label="reaching the grasp")
         free = primitives.phase(scene, near)
-        at = partial(
-            self._pick_at, before, free, near, q, q_open, object=object, grasp=grasp, grasp_covariance=grasp_covariance
-        )
+        at = partial(self._pick_at, _Pick(before, free, near, q, q_open, object, grasp, grasp_covariance))
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def place(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        object: str,
-        support: str,
-        pose: Pose,
-        seed: int,
-        motion: PickPlaceOptions = _USUAL,
-        grasp_covariance: CovarianceRows | None = None,
+        self, scene: SceneGraph, q: Configuration, *, change: Attachment, seed: int, motion: PickPlaceOptions = _USUAL
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place, and failures in between.
 
         Args:
             scene: the scene before, in which the object is a child of the hand.
             q: (n_joints,) configuration before.
-            object: frame of the object.
-            support: frame that it settles on.
-            pose: support_from_object, at rest.
+            change: the object, the support, support_from_object at rest, and the covariance that the opening hand adds.
             seed: seed of all searches.
             motion: how the hand comes and leaves.
-            grasp_covariance: the covariance that the opening hand adds; none by default.
         """
         arm, primitives = self.manipulator, self.primitives
-        change = Attachment(object, support, pose, grasp_covariance)
+        object, support, pose = change.frame, change.parent, change.pose
         near = (*primitives.near_pairs(scene, q), *primitives.reduced_margin_pairs_at_rest(scene, q, change))
         held = primitives.phase(scene, near, contact_object=object, support=support, constraints=motion.constraints)
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
@@ -265,20 +275,9 @@ class ArmMotionPlanner:
         segment = self.segment(kind, path, q=q, held=held, phase=phase)
         yield ActionMotion((segment,), scene, path[-1], f"to {name}")
 
-    def _pick_at(
-        self,
-        before: CollisionContext,
-        free: CollisionContext,
-        near: FramePairs,
-        q_before: Configuration,
-        q: Configuration,
-        q_grasp: Configuration,
-        motion: PickPlaceOptions,
-        *,
-        object: str,
-        grasp: Grasp,
-        grasp_covariance: CovarianceRows | None,
-    ) -> _Way:
+    def _pick_at(self, pick: _Pick, q_grasp: Configuration, motion: PickPlaceOptions) -> _Way:
+        before, free, near, q = pick.before, pick.free, pick.near, pick.q_open
+        object, grasp = pick.object, pick.grasp
         arm, primitives, scene = self.manipulator, self.primitives, before.scene
         away = primitives.tool_line(
             before,
@@ -295,7 +294,7 @@ class ArmMotionPlanner:
                 faults = grasp_contact_faults(scene, q_held, arm, object=object)
             if faults:
                 raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-            change = Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), grasp_covariance)
+            change = Attachment(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), pick.covariance)
             held_scene = change.applied(scene, q_held)
             support = scene.parent(object)
             held = primitives.phase(
@@ -308,7 +307,7 @@ class ArmMotionPlanner:
             )
             self.require_payload(held, lifted, object=object, label="lift")
             departing = self._departure(held_scene, near, lifted[-1], object, motion, out, label="leaving")
-            primitives.require_free_fingers(free, q_before, q, label="opening the hand")
+            primitives.require_free_fingers(free, pick.q, q, label="opening the hand")
             primitives.require_valid_line(before, away, label="approach")
             primitives.require_valid_line(held, lifted, label="lift")
             segments = [

@@ -60,7 +60,7 @@ class RotationMatrix(Multiplied):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return trusted(cls, matrix=numbers[0])
+        return trusted(cls, {"matrix": numbers[0]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ class HomogeneousMatrix(FrameToFrame):
         matrix = np.empty((*numbers[0].shape[:-1], 4, 4))
         matrix[..., :3, 3], matrix[..., :3, :3] = numbers
         matrix[..., 3, :] = _LAST_ROW
-        return trusted(cls, matrix=frozen(matrix))
+        return trusted(cls, {"matrix": frozen(matrix)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ class VectorAndMatrix(Multiplied):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return trusted(cls, vector=numbers[0], matrix=numbers[1])
+        return trusted(cls, {"vector": numbers[0], "matrix": numbers[1]})
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ class Vector6(Plain):
         vector = np.empty((*numbers[0].shape[:-1], 6))
         first, second = cls.halves
         vector[..., first], vector[..., second] = numbers
-        return trusted(cls, vector=frozen(vector))
+        return trusted(cls, {"vector": frozen(vector)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,7 +121,6 @@ def footprint_inside(
     upper: ArrayLike,
     q: Configuration | None = None,
     seed: int = 0,
-    count: int = _SAMPLES,
 ) -> Probability:
     """Return the probability that the whole of an object lies above a rectangle along the axes of a frame.
 
@@ -136,7 +135,6 @@ def footprint_inside(
         upper: (2,) metres, upper corner.
         q: (n_joints,) configuration; may be omitted if no joint is on the path.
         seed: of the samples.
-        count: of the samples.
 
     Raises:
         SceneError: the object has no collision shape.
@@ -152,8 +150,8 @@ def footprint_inside(
         if np.any(low > high):
             return Probability(0.0)
         return inside_box(mean[:2], covariance[:2, :2], lower=low, upper=high)
-    poses = sample_poses(scene, object, relative_to=relative_to, count=count, seed=seed, q=q)
-    inside = np.ones(count, dtype=bool)
+    poses = sample_poses(scene, object, relative_to=relative_to, count=_SAMPLES, seed=seed, q=q)
+    inside = np.ones(_SAMPLES, dtype=bool)
     for x, y in (_points(poses, corner)[:, :2].T for corner in corners):
         inside &= (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])
     return share_of(inside)

@@ -117,7 +117,7 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
                 folder=folder,
                 time_limit=time_limit,
                 standard_input=given,
-                environment=environment(PYTHONHASHSEED="0", PYTHONPATH=":".join(filter(None, sys.path))),
+                environment=environment({"PYTHONHASHSEED": "0", "PYTHONPATH": ":".join(filter(None, sys.path))}),
             ) as program:
                 finished = program.finished(seconds=time_limit)
             answer = folder / "answer.json"
