@@ -178,7 +178,7 @@ def require_writable(path: Path) -> None:
     check_writable(path)
 
 
-def write_json(path: Path, document: Any) -> None:
+def write_json(path: Path, document: object) -> None:
     """Write a JSON document, JSON values or their text, completely or not at all."""
     from tmkit._support.output import write_text
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -240,7 +240,7 @@ def progress(text: str) -> Iterator[Work]:
         yield work
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print the one JSON document that a command answers with."""
     typer.echo(json.dumps(document, indent=1))
 

@@ -106,7 +106,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         number = self._begin(int(self.np_random.integers(SEEDS)), options)
         return self._observed(), {"problem": number}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Move for one period."""
         simulation, context = self._running(), self._context
         given = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)

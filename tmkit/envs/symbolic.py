@@ -179,7 +179,7 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         self._goal = goal_facts(self._problem.goal)
         return self._observed(), {"problem": number, "action_mask": self.action_masks()}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Apply an action by its number."""
         ground = self.actions[int(action)]
         schema, binding = self._problem.binding_of(ground)

@@ -89,7 +89,7 @@ def _require_own_reference(check: _Check, x: Any, which: str) -> None:
     check.same(x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair)
 
 
-def inverse(x: Any, *, is_matrix: bool | None = None) -> Any:
+def inverse(x: sem.Semantics, *, is_matrix: bool | None = None) -> Any:
     """Return the coordinates of the inverse, expressed in the same frame; velocities and torques keep their point."""
     made: Any = x._of(*(getattr(x, _other_side(name, x.fields)) for name in x.fields))
     if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
@@ -105,7 +105,7 @@ def _other_side(name: str, fields: tuple[str, ...]) -> str:
     return other if other in fields else name
 
 
-def inverse2(x: Any) -> Any:
+def inverse2(x: sem.Semantics) -> Any:
     """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame."""
     if not isinstance(x, _MATRIX_LIKE):
         _unfit("inverse2", x)
@@ -117,7 +117,7 @@ def inverse2(x: Any) -> Any:
     return x._of(x.ref_point, x.ref_ori, x.ref_body, x.point, x.ori, x.body, x.ori)
 
 
-def compose(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
+def compose(x: sem.Semantics, y: sem.Semantics, *, is_settled: bool = False) -> tuple[Any, bool]:
     """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
 
     Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both orders are refused.
@@ -279,7 +279,7 @@ def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
 
 
 def change_point(
-    x: Any,
+    x: sem.Semantics,
     by: sem.PositionCoord,
     free: sem.AngularVelocityCoord | sem.ForceCoord | None = None,
     *,
@@ -318,7 +318,7 @@ def change_point(
     return x._replaced(point=by.point, body=x.body if keeps_body else by.body)
 
 
-def change_ref_point(x: Any, by: sem.PositionCoord, *, keeps_body: bool = True) -> Any:
+def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: bool = True) -> Any:
     """Return the coordinates relative to another point; ``by`` is the old reference point relative to it."""
     operation = "change_reference_point" if keeps_body else "change_reference_point_body"
     kinds = (sem.PositionCoord, sem.PoseCoord) if keeps_body else sem.PositionCoord
@@ -335,7 +335,7 @@ def change_ref_point(x: Any, by: sem.PositionCoord, *, keeps_body: bool = True) 
     return x._replaced(ref_point=by.ref_point, ref_body=x.ref_body if keeps_body else by.ref_body)
 
 
-def change_ori(x: Any, by: sem.OrientationCoord) -> Any:
+def change_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
     """Return the coordinates with another orientation frame; ``by`` is that relative to the old one."""
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
         _unfit("change_orientation_frame", x, by)
@@ -350,7 +350,7 @@ def change_ori(x: Any, by: sem.OrientationCoord) -> Any:
     return x._replaced(ori=by.ori)
 
 
-def change_ref_ori(x: Any, by: sem.OrientationCoord) -> Any:
+def change_ref_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
     """Return the coordinates relative to, and in, another frame; ``by`` is the old one relative to it."""
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
         _unfit("change_reference_orientation_frame", x, by)
@@ -365,7 +365,7 @@ def change_ref_ori(x: Any, by: sem.OrientationCoord) -> Any:
     return x._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
 
 
-def change_coord(x: Any, by: sem.OrientationCoord, *, is_matrix: bool | None = None) -> Any:
+def change_coord(x: sem.Semantics, by: sem.OrientationCoord, *, is_matrix: bool | None = None) -> Any:
     """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
     if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
         _unfit("change_coordinate_frame", x, by)
@@ -390,7 +390,7 @@ def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
     return x._replaced(ref_body=_joined_to("change_reference_body", x, x.ref_body, by, "reference body"))
 
 
-def change_body(x: Any, by: sem.Coord | str) -> Any:
+def change_body(x: sem.Semantics, by: sem.Coord | str) -> Any:
     """Return the coordinates as those of another body, rigidly joined by ``by`` to the old one."""
     if not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
         _unfit("change_body", x, by)

@@ -340,7 +340,7 @@ def _checked(key: str, value: Any, source: str) -> Any:
     return value
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether a value is a finite number, which an integer beyond the largest float is not."""
     largest = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest

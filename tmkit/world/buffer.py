@@ -69,7 +69,7 @@ class Buffer(LiveScene):
         """Why transforms were ignored, of the last 100, with their authority."""
         return tuple(self._refusals)
 
-    def set_transform(self, transform: Any, authority: str = "default_authority") -> bool:
+    def set_transform(self, transform: object, authority: str = "default_authority") -> bool:
         """Take the pose of a frame in its parent at a time, and return whether it was taken.
 
         One that is too old, broken, or contradicts what is there is noted in :attr:`refusals`. O(log n + k), k kept.
@@ -81,7 +81,7 @@ class Buffer(LiveScene):
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=False))
 
-    def set_transform_static(self, transform: Any, authority: str = "default_authority") -> bool:
+    def set_transform_static(self, transform: object, authority: str = "default_authority") -> bool:
         """Take a pose for all time, in place of all that was known of the frame, and return whether it was taken.
 
         Args:
@@ -143,7 +143,7 @@ class Buffer(LiveScene):
 
         self.update(emptied)
 
-    def set_clock(self, now: Any) -> None:
+    def set_clock(self, now: object) -> None:
         """Take the present time of the clock of the stamps; a jump back clears the buffer, with a warning in the log.
 
         A ``tf2_ros.Buffer`` reads its node's clock and clears itself likewise, as where a simulation or bag starts
@@ -221,7 +221,7 @@ class Buffer(LiveScene):
         return made.set_joint(child, joint) if made.joint(child).type == "fixed" else made
 
     def lookup_transform(
-        self, target_frame: str, source_frame: str, time: Any = 0, timeout: Any = 0
+        self, target_frame: str, source_frame: str, time: object = 0, timeout: object = 0
     ) -> TransformStamped:
         """Return the transform that takes points of the source frame to the target frame.
 
@@ -241,11 +241,11 @@ class Buffer(LiveScene):
     def lookup_transform_full(
         self,
         target_frame: str,
-        target_time: Any,
+        target_time: object,
         source_frame: str,
-        source_time: Any,
+        source_time: object,
         fixed_frame: str,
-        timeout: Any = 0,
+        timeout: object = 0,
     ) -> TransformStamped:
         """Return the transform from the source frame at one time to the target frame at another.
 
@@ -266,7 +266,12 @@ class Buffer(LiveScene):
         return transform_message(pose, target_frame, source_frame, stamp)
 
     def can_transform(
-        self, target_frame: str, source_frame: str, time: Any = 0, timeout: Any = 0, return_debug_tuple: bool = False
+        self,
+        target_frame: str,
+        source_frame: str,
+        time: object = 0,
+        timeout: object = 0,
+        return_debug_tuple: bool = False,
     ) -> bool | tuple[bool, str]:
         """Return whether a transform is known, after waiting for it.
 
@@ -280,11 +285,11 @@ class Buffer(LiveScene):
     def can_transform_full(
         self,
         target_frame: str,
-        target_time: Any,
+        target_time: object,
         source_frame: str,
-        source_time: Any,
+        source_time: object,
         fixed_frame: str,
-        timeout: Any = 0,
+        timeout: object = 0,
         return_debug_tuple: bool = False,
     ) -> bool | tuple[bool, str]:
         """Return whether a transform between two times is known, after waiting for it.
@@ -298,7 +303,9 @@ class Buffer(LiveScene):
         why = self._refusal(lambda scene: _find_full(scene, *asked), timeout)
         return (not why, why) if return_debug_tuple else not why
 
-    def wait_for_transform(self, target_frame: str, source_frame: str, time: Any, timeout: Any) -> TransformStamped:
+    def wait_for_transform(
+        self, target_frame: str, source_frame: str, time: object, timeout: object
+    ) -> TransformStamped:
         """Return a transform as soon as it is known.
 
         Args:

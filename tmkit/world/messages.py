@@ -118,7 +118,7 @@ def seconds_and_nanoseconds(time: Any) -> tuple[int, int]:
     raise InvalidArgumentException(f"a time has sec and nanosec, or is a finite number of seconds, not {time!r:.80}")
 
 
-def seconds_of(time: Any) -> float:
+def seconds_of(time: object) -> float:
     """Return a time or a duration in seconds, to the nearest double: 0.24 us at the present Unix time."""
     sec, nanosec = seconds_and_nanoseconds(time)
     return sec + nanosec / 1e9

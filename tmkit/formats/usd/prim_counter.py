@@ -14,9 +14,12 @@ than that of frames.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmkit._support.source_location import SourceLocation
+
+if TYPE_CHECKING:
+    from pxr import Sdf
 
 _DESCRIPTIONS = 2
 """Number of specifications of each prim that are allowed for."""
@@ -36,7 +39,7 @@ class PrimCounter:
     _counts: dict[tuple[str, Any], int] = field(default_factory=dict)
     _sublayers: dict[str, list[Any]] = field(default_factory=dict)
 
-    def require_few(self, layer: Any) -> None:
+    def require_few(self, layer: Sdf.Layer) -> None:
         """Count the prims of a stage.
 
         Args:
@@ -48,11 +51,11 @@ class PrimCounter:
         if self._in_stack(layer, layer.pseudoRoot.path) > _DESCRIPTIONS * self.limit:
             raise self.place.error(f"the scene has more than {self.limit} frames, which is the limit of a scene")
 
-    def _in_stack(self, layer: Any, path: Any) -> int:
+    def _in_stack(self, layer: Sdf.Layer, path: Any) -> int:
         """Return the number of prims at a path in a layer and its sublayers."""
         return sum(self._at(one, layer, path) for one in self._stack(layer))
 
-    def _stack(self, layer: Any) -> list[Any]:
+    def _stack(self, layer: Sdf.Layer) -> list[Any]:
         """Return a layer with its sublayers, each once."""
         from pxr import Sdf
 
@@ -69,7 +72,7 @@ class PrimCounter:
             self._sublayers[layer.identifier] = [*found.values()]
         return self._sublayers[layer.identifier]
 
-    def _at(self, layer: Any, root: Any, path: Any) -> int:
+    def _at(self, layer: Sdf.Layer, root: Any, path: Any) -> int:
         """Return the number of prims that the specification at a path of a layer gives in the stack of ``root``."""
         spec = layer.GetPrimAtPath(path) if path != layer.pseudoRoot.path else layer.pseudoRoot
         if spec is None:
@@ -80,7 +83,7 @@ class PrimCounter:
             self._counts[key] = min(self._of(spec, layer, root), _DESCRIPTIONS * self.limit + 1)
         return self._counts[key]
 
-    def _of(self, spec: Any, layer: Any, root: Any) -> int:
+    def _of(self, spec: Any, layer: Sdf.Layer, root: Any) -> int:
         """Return the number of prims that a specification gives, with its children, arcs and variants."""
         count = 1 + sum(self._at(layer, root, child.path) for child in spec.nameChildren)
         if spec == layer.pseudoRoot:
@@ -95,7 +98,7 @@ class PrimCounter:
             count += max(sizes, default=0)
         return count
 
-    def _referenced(self, arc: Any, layer: Any, root: Any) -> int:
+    def _referenced(self, arc: Any, layer: Sdf.Layer, root: Any) -> int:
         """Return the number of prims that a reference or payload adds."""
         from pxr import Sdf
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from tmkit.formats.usd.prim_counter import PrimCounter
 from tmkit.graph import Mesh, Plane, Shape
 from tmkit.spatial import Pose
 
+if TYPE_CHECKING:
+    from pxr import Usd
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -52,19 +55,19 @@ class StageValues:
         if UsdGeom.GetStageUpAxis(stage) == "Y":
             self.base = product(np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]]), self.base)
 
-    def place(self, prim: Any) -> SourceLocation:
+    def place(self, prim: Usd.Prim) -> SourceLocation:
         """Return where a prim is, for messages."""
         return SourceLocation(f"{self.path} (prim {prim.GetPath()})")
 
-    def matrix(self, prim: Any) -> Array:
+    def matrix(self, prim: Usd.Prim) -> Array:
         """Return the transform (4, 4) from a prim to the world in metres."""
         return product(self.base, np.array(self.cache.GetLocalToWorldTransform(prim)).T)
 
-    def pose(self, prim: Any) -> Pose:
+    def pose(self, prim: Usd.Prim) -> Pose:
         """Return the pose of a prim in the world."""
         return self.rigid(self.matrix(prim), prim)[0]
 
-    def rigid(self, matrix: Array, prim: Any) -> tuple[Pose, Array]:
+    def rigid(self, matrix: Array, prim: Usd.Prim) -> tuple[Pose, Array]:
         """Return the pose and the scales (3,) of a transform."""
         scale = np.sqrt((matrix[:3, :3] ** 2).sum(axis=0))
         if not np.isfinite(matrix).all() or not np.isfinite(scale).all() or not scale.min() > 0.0:
@@ -81,7 +84,7 @@ class StageValues:
         return Pose.from_rotation_matrix(matrix[:3, 3], turn), scale
 
     @staticmethod
-    def numbers(prim: Any, name: str) -> Array | None:
+    def numbers(prim: Usd.Prim, name: str) -> Array | None:
         """Return the numbers of an attribute, exactly where our writer gave them so; a quaternion as xyzw."""
         exact = prim.GetAttribute(f"tmkit:{name}").Get()
         value = exact if exact is not None else prim.GetAttribute(name).Get()
@@ -91,12 +94,12 @@ class StageValues:
             value = [*value.GetImaginary(), value.GetReal()]
         return np.atleast_1d(np.array(value, dtype=np.float64))
 
-    def number(self, prim: Any, name: str, otherwise: float) -> float:
+    def number(self, prim: Usd.Prim, name: str, otherwise: float) -> float:
         """Return the number of an attribute, ``otherwise`` without one."""
         found = self.numbers(prim, name)
         return otherwise if found is None else float(found[0])
 
-    def shapes(self, prim: Any, frame: Pose, top: Any) -> Iterator[GeometrySpec]:
+    def shapes(self, prim: Usd.Prim, frame: Pose, top: Usd.Prim) -> Iterator[GeometrySpec]:
         """Yield the shape of a prim on the frame of the prim ``top``, if it is drawn or collides."""
         looks = self.geom.Imageable(prim)
         is_drawn = looks.ComputeVisibility() != "invisible" and looks.ComputePurpose() in ("default", "render")
@@ -137,7 +140,7 @@ class StageValues:
             friction=None if friction is None else float(friction[0]),
         )
 
-    def shape(self, prim: Any, scale: Array) -> PrimitiveSpec | Shape | None:
+    def shape(self, prim: Usd.Prim, scale: Array) -> PrimitiveSpec | Shape | None:
         """Return the shape of a prim of these scales (3,), ``None`` for one that is omitted."""
         kind, sizes = str(prim.GetTypeName()), np.abs(scale)
         if kind == "Mesh":
@@ -161,7 +164,7 @@ class StageValues:
         height = self.number(prim, "height", 2.0) * float(sizes[along])
         return PrimitiveSpec(kind.lower(), (radius * float(across.max()), height))
 
-    def mesh(self, prim: Any, scale: Array) -> Shape | None:
+    def mesh(self, prim: Usd.Prim, scale: Array) -> Shape | None:
         """Return the triangles of a mesh, whose faces become fans."""
         points, counts, corners = (
             self.numbers(prim, key) for key in ("points", "faceVertexCounts", "faceVertexIndices")
@@ -184,7 +187,7 @@ class StageValues:
             faces = faces[:, ::-1]
         return Mesh(points.reshape(-1, 3) * scale, np.ascontiguousarray(faces).astype(np.int32))
 
-    def inertia(self, prim: Any, frame: Pose, *, has_shapes: bool) -> InertiaSpec | None:
+    def inertia(self, prim: Usd.Prim, frame: Pose, *, has_shapes: bool) -> InertiaSpec | None:
         """Return the mass of a prim at the pose of its frame."""
         mass = self.number(prim, "physics:mass", 0.0) * self.kilograms
         if not prim.HasAPI(self.physics.MassAPI) or not mass > 0.0:
@@ -261,7 +264,7 @@ class _Frame:
     """A prim that is a frame: its pose in the world, the frame above, and the body (or world) with which it moves."""
 
     name: str
-    prim: Any
+    prim: Usd.Prim
     pose: Pose
     above: _Frame | None
     body: _Frame | None
@@ -281,7 +284,7 @@ class _Frame:
 class _Joint(JointEdge):
     """A joint prim, with the frames and the poses in the world of its two ends."""
 
-    prim: Any
+    prim: Usd.Prim
     name: str
     frames: tuple[_Frame, _Frame]
     poses: tuple[Pose, Pose]
@@ -323,20 +326,20 @@ class _Reader(StageValues):
                 self.join(prim)
         return self.built()
 
-    def named(self, prim: Any, attribute: str, taken: set[str]) -> str:
+    def named(self, prim: Usd.Prim, attribute: str, taken: set[str]) -> str:
         """Return the name that our writer gave, or that of the prim, or its path."""
         given: str | None = prim.GetAttribute(attribute).Get()
         name = given or str(prim.GetName())
         return name if given or name not in taken else str(prim.GetPath()).lstrip("/")
 
-    def nearest(self, prim: Any) -> _Frame:
+    def nearest(self, prim: Usd.Prim) -> _Frame:
         """Return the frame that a prim is, or is in."""
         path = prim.GetPath()
         while path not in self.frames:
             path = path.GetParentPath()
         return self.frames[path]
 
-    def is_frame(self, prim: Any, above: _Frame) -> bool:
+    def is_frame(self, prim: Usd.Prim, above: _Frame) -> bool:
         if prim.HasAPI(self.physics.RigidBodyAPI) or prim.GetAttribute("tmkit:frame"):
             return True
         children = prim.GetFilteredChildren(self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate))
@@ -344,7 +347,7 @@ class _Reader(StageValues):
             return False
         return not children or (above.body is None and any(child.IsA(self.geom.Gprim) for child in children))
 
-    def join(self, prim: Any) -> None:
+    def join(self, prim: Usd.Prim) -> None:
         if prim.GetTypeName() not in KINDS:
             self.note(self.place(prim), f"a joint of type {prim.GetTypeName()} is omitted")
             return

@@ -58,7 +58,7 @@ def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
     return is_velocity and coord.body != coord.ref_body and scene.body(coord.point) == coord.ref_body
 
 
-def check_names(scene: SceneGraph, coord: Any) -> None:
+def check_names(scene: SceneGraph, coord: Coord) -> None:
     """Check that frames and bodies of coordinates are there, and that the frames are on these bodies."""
     broken = []
     for names, on in ((("point", "ori"), coord.body), (("ref_point", "ref_ori"), coord.ref_body)):
@@ -80,7 +80,7 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
         raise SemanticError.of(repr(coord), broken)
 
 
-def unjoined(scene: SceneGraph, coord: Any, error: DisconnectedError) -> SemanticError:
+def unjoined(scene: SceneGraph, coord: Coord, error: DisconnectedError) -> SemanticError:
     """Return the error of coordinates whose frames no poses join, or raise that of a wrong name."""
     check_names(scene, coord)
     violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
@@ -107,7 +107,7 @@ def require_stated_motion(scene: Any, frame: str, reference: str, operation: str
         raise refusal(operation, rule, unknown_motion(scene, edge), repair=UNKNOWN_MOTION_REPAIR)
 
 
-def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
+def explain(scene: SceneGraph, coord: Coord, qd: object = None) -> NoReturn:
     """Say why the core has no numbers: a name is wrong, or nothing says how one body moves relative to the other."""
     check_names(scene, coord)
     core: Any = scene
@@ -285,7 +285,7 @@ def relate(
 
 def moment_of(
     scene: SceneGraph,
-    coord: Any,
+    coord: Coord,
     stamp: float | When,
     *,
     q: ArrayLike | None,

@@ -86,7 +86,7 @@ def _no_class(operation: str, rule: str, relation: object, repair: str) -> Seman
     return refusal(operation, rule, f"a {type(relation).__name__}", repair=repair)
 
 
-def pinocchio_twist(reference_frame: Any, *, frame: str, world: str) -> TwistCoord:
+def pinocchio_twist(reference_frame: object, *, frame: str, world: str) -> TwistCoord:
     """Return what a velocity means that was asked for in one of pinocchio's reference frames.
 
     Args:
@@ -102,7 +102,7 @@ def pinocchio_twist(reference_frame: Any, *, frame: str, world: str) -> TwistCoo
     return TwistCoord.named(point=point, body=body, ref_body=world_body, coord=axes)
 
 
-def pinocchio_wrench(reference_frame: Any, *, frame: str, world: str, by: str) -> WrenchCoord:
+def pinocchio_wrench(reference_frame: object, *, frame: str, world: str, by: str) -> WrenchCoord:
     """Return what a force means that is given in one of pinocchio's reference frames.
 
     Args:
@@ -129,7 +129,7 @@ def _at(reference_frame: Any, frame: str, world: str) -> tuple[str, str, str, st
     return point, body, local if name == "LOCAL" else aligned, world_body
 
 
-def from_pinocchio(value: Any, coord: Coord) -> Any:
+def from_pinocchio(value: object, coord: Coord) -> Any:
     """Return the relation that an object of pinocchio's holds.
 
     Args:
@@ -166,7 +166,7 @@ def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _M
     raise _no_class("to_pinocchio", rule, relation, "numbers[0] is what pinocchio takes")
 
 
-def from_kdl(value: Any, coord: Coord) -> Any:
+def from_kdl(value: object, coord: Coord) -> Any:
     """Return the relation that an object of KDL's holds.
 
     Args:
@@ -238,7 +238,7 @@ def drake_name(coord: Coord) -> str:
     return _MONOGRAMS[coord.relation].format(**{f: n[:1].upper() + n[1:] for f, n in names.items()} | points)
 
 
-def from_drake(value: Any, coord: Coord) -> Any:
+def from_drake(value: object, coord: Coord) -> Any:
     """Return the relation that an object of Drake's holds.
 
     Args:

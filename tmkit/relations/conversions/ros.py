@@ -42,7 +42,7 @@ _INNER = {
 _VELOCITY_STAMPED = "body_frame_id"
 
 
-def from_ros(message: Any, coord: Coord) -> Any:
+def from_ros(message: object, coord: Coord) -> Any:
     """Return the relation that a message holds.
 
     Args:
@@ -70,7 +70,7 @@ def from_ros(message: Any, coord: Coord) -> Any:
     return made_of(coord, [_numbers(_get(leaf, name), _VECTOR, what) for name in names], what)
 
 
-def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
+def to_ros(relation: SemanticRelation, message: object = None) -> Any:
     """Write a relation into a message, and return that.
 
     Args:

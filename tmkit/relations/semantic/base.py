@@ -298,7 +298,7 @@ class SemanticRelation:
             require_representable(made, self.coord)
         return made
 
-    def represented_by(self, representation: type[Representation], *, like: Any = None) -> Self:
+    def represented_by(self, representation: type[Representation], *, like: Representation | None = None) -> Self:
         """Return the same relation held in another representation.
 
         Args:

@@ -289,7 +289,9 @@ def differentiate(before: SemanticPosition, later: SemanticPosition, dt: float) 
 def differentiate(before: SemanticOrientation, later: SemanticOrientation, dt: float) -> SemanticAngularVelocity: ...
 @overload
 def differentiate(before: SemanticPose, later: SemanticPose, dt: float, *, screw: bool = ...) -> SemanticTwist: ...
-def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) -> SemanticRelation:
+def differentiate(
+    before: SemanticRelation, later: SemanticRelation, dt: float, *, screw: bool = False
+) -> SemanticRelation:
     """Return the constant velocity that leads from one position, orientation or pose to another.
 
     It is the mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its twist.

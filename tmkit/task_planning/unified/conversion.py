@@ -93,7 +93,7 @@ def _library() -> Any:
     return unified_planning.shortcuts
 
 
-def problem_from_unified(problem: Any) -> Problem:
+def problem_from_unified(problem: object) -> Problem:
     """Return the task of a ``unified_planning.model.Problem``.
 
     Args:
@@ -285,7 +285,7 @@ class _Import:
         raise TaskError.at(self.where, f"tmkit has no numbers such as {node}")
 
 
-def problem_to_unified(problem: Problem, environment: Any = None) -> Any:
+def problem_to_unified(problem: Problem, environment: object = None) -> Any:
     """Return a task as a ``unified_planning.model.Problem``.
 
     Costs of a task whose metric is the length are omitted.

@@ -275,7 +275,7 @@ _INTEGER = 1
 """Code of the extension type of integers beyond 64 bits."""
 
 
-def sent(value: Any) -> Any:
+def sent(value: object) -> Any:
     """Return an attribute as it is sent: integers beyond 64 bits are decimal text of an extension type."""
     if isinstance(value, dict):
         return {key: sent(item) for key, item in value.items()}
