@@ -128,7 +128,7 @@ def test_what_makes_no_dataset_is_refused(results: Path, tmp_path: Path) -> None
         (r"a whole number of frames a second, not 2\.5", ConfigurationError, {"layout": "lerobot", "rate": 2.5}),
     ):
         with pytest.raises(error, match=match):
-            write_dataset(results, tmp_path / "data", **wanted)  # type: ignore[arg-type]
+            write_dataset(results, tmp_path / "data", options=DatasetOptions(**wanted))  # type: ignore[arg-type]
     assert not [*tmp_path.iterdir()]
     with pytest.raises(MissingFileError, match=r"it holds no results of a batch"):
         write_dataset(tmp_path, tmp_path / "data")

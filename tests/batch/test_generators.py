@@ -53,8 +53,6 @@ def test_hardness_stands_for_parameters() -> None:
         ("swaps", {"block": 2}, r"has no parameter 'block'; did you mean 'blocks'\? \(known: blocks\)"),
         ("swaps", {"blocks": 2.5}, r"'blocks' of the generator 'swaps' must be of type int, not 2.5"),
         ("swaps", {"blocks": 17}, r"'blocks' of the generator 'swaps' must be 2 to 16, not 17"),
-        ("swaps", {"hardness": 2.0}, r"hardness must be 0 to 1, not 2.0"),
-        ("mobile", {"hardness": 0.5}, r"the generator 'mobile' has no hardness"),
         ("sussman4", {"robot": "pander"}, r"unknown robot 'pander'; did you mean 'panda'\?"),
         ("scattered", {"objects": 24, "gap": 0.2}, r"24 objects of 0.05 m with gaps of 0.2 m do not fit on the table"),
     ],
@@ -63,6 +61,16 @@ def test_what_cannot_be_made_is_refused(name: str, parameters: dict[str, object]
     """By the generator, the parameter and what would do."""
     with pytest.raises(TmkitError, match=match):
         generate(name, parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "hardness", "match"),
+    [("swaps", 2.0, r"hardness must be 0 to 1, not 2.0"), ("mobile", 0.5, r"the generator 'mobile' has no hardness")],
+)
+def test_a_hardness_out_of_range_is_refused(name: str, hardness: float, match: str) -> None:
+    """And one of a generator that has none."""
+    with pytest.raises(TmkitError, match=match):
+        generate(name, hardness=hardness)
 
 
 def test_batch_files_name_generators(tmp_path: Path) -> None:

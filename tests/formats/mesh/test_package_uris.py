@@ -8,7 +8,7 @@ import pytest
 
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError
-from tmkit.formats import Reading
+from tmkit.formats import ReadingOptions
 from tmkit.formats.mesh.package_uris import PackageResolver
 
 PLACE = SourceLocation("robot.urdf", 7, None, '  <mesh filename="..."/>')
@@ -47,11 +47,12 @@ def test_ros_package_path_comes_second(tmp_path: Path, variable: str, monkeypatc
     ros = make(tmp_path / "ros" / "arm" / "m.obj")
     only_ros = make(tmp_path / "ros" / "arm" / "n.obj")
     monkeypatch.setenv(variable, f"/nowhere:{tmp_path / 'ros'}")
-    packages = PackageResolver.of(Reading(package_path=[tmp_path / "given"]))
+    packages = PackageResolver.of(ReadingOptions(package_path=[tmp_path / "given"]))
     assert packages.resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == given
     assert packages.resolve("package://arm/n.obj", folder=tmp_path, place=PLACE) == only_ros
     assert (
-        PackageResolver.of(Reading(package_path=[])).resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == ros
+        PackageResolver.of(ReadingOptions(package_path=[])).resolve("package://arm/m.obj", folder=tmp_path, place=PLACE)
+        == ros
     )
 
 

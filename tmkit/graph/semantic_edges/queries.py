@@ -304,9 +304,9 @@ def held(representation: Any, numbers: Vector) -> Any:
     """Return the core's numbers, not copied, in a representation; a pose is one matrix, a twist one vector."""
     attribute = _AS_IT_IS.get(representation)
     if attribute is not None:
-        return trusted(representation, **{attribute: numbers})
+        return trusted(representation, {attribute: numbers})
     if representation is representations.VectorAndMatrix:
-        return trusted(representation, vector=numbers[:3, 3], matrix=numbers[:3, :3])
+        return trusted(representation, {"vector": numbers[:3, 3], "matrix": numbers[:3, :3]})
     if representation.relation == "Pose":
         return representation.of((numbers[:3, 3], numbers[:3, :3]))
     return representation.of((numbers[:3], numbers[3:]) if representation.relation == "Twist" else (numbers,))
