@@ -14,7 +14,8 @@ from tmkit.graph import SceneHistory, add_pose, find_structure, gaussian_twist, 
 from tmkit.graph.patterns import ChildOf, Part, Pattern
 from tmkit.pddl import And, Fact, GroundAction, Problem, State, make_domain, make_predicate
 from tmkit.relations import Frame, FramedPose, PoseCoord, SemanticPose, SemanticTwist, TwistCoord
-from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask, Z3Planner
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, Z3Planner
+from tmkit.task_planning.translated_task import TranslatedTask
 from tmkit.task_planning.z3.planner import SmtTask
 
 

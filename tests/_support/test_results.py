@@ -48,8 +48,8 @@ from tmkit.tamp.result import PlanStatistics
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
 from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.fast_downward import TaskExecution
-from tmkit.world import ClosedLoopResult, ClosedLoopStatus
-from tmkit.world.closed_loop import ClosedLoopEvent
+from tmkit.world import ClosedLoopResult
+from tmkit.world.closed_loop import ClosedLoopEvent, ClosedLoopStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)

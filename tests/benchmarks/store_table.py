@@ -28,7 +28,8 @@ from benchmarks.tables import processor_time
 import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
-from tmkit.store import Store, StoreLimits
+from tmkit.store import Store
+from tmkit.store.versions import StoreLimits
 
 BURST, ROUNDS = 50, 20
 BYTES = 420  # of a row

@@ -33,8 +33,7 @@ from scene_table import Clock, Row
 from support.gaussian_poses import random_chain
 
 from tmkit import Measurement, NoiseSource, Pose, SceneGraph
-from tmkit._core import EdgeNoise
-from tmkit.graph import sample_poses
+from tmkit._core import EdgeNoise, sample_poses
 from tmkit.spatial import GaussianPose, PoseMeasurement, adjoint, compose, condition, fit_gaussian, fuse, sample_chain
 from tmkit.spatial.converters import to_gtsam, to_pytransform3d
 

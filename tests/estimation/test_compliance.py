@@ -7,14 +7,8 @@ import pytest
 
 from tmkit import Inertia, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
-from tmkit.estimation import (
-    ComplianceModel,
-    Deflection,
-    LinearCompliance,
-    apply_compliance,
-    beam_compliance,
-    joint_compliance,
-)
+from tmkit.estimation import Deflection, LinearCompliance, apply_compliance, beam_compliance, joint_compliance
+from tmkit.estimation.compliance import ComplianceModel
 
 G = 9.80665
 LENGTH, BENDING = 1.2, 8.0e3

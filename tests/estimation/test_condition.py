@@ -10,8 +10,9 @@ from support import noise_model as model
 from support.effort import scaled_examples
 
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneGraph
+from tmkit._core import sample_poses
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
-from tmkit.graph import contributions, innovation, joint_gaussian, sample_poses
+from tmkit.graph import contributions, innovation, joint_gaussian
 from tmkit.spatial import GaussianPose
 
 SEEDS = st.integers(0, 2**32 - 1)

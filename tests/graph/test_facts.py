@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
+from tmkit._core import path_noise
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation import Fused, resolve_observations
 from tmkit.formats import scene_to_dict
@@ -26,7 +27,6 @@ from tmkit.graph import (
     innovation,
     is_rigid,
     observations,
-    path_noise,
     relate,
     twist,
 )

@@ -11,9 +11,9 @@ from support.effort import scaled_examples
 from support.scene_edits import edits
 from support.scene_model import RefusedError, SceneModel
 
-from tmkit._core import FrameDifference
+from tmkit._core import FrameDifference, SceneDifference
 from tmkit.errors import SceneError, TmkitError
-from tmkit.graph import SceneDifference, SceneGraph, diff
+from tmkit.graph import SceneGraph, diff
 from tmkit.spatial import GaussianPose, Pose
 
 

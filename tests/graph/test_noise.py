@@ -25,7 +25,7 @@ from tmkit import (
     SceneArrays,
     SceneGraph,
 )
-from tmkit._core import EdgeNoise
+from tmkit._core import EdgeNoise, sample_poses
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.estimation import pose_graph, solve_pose_graph, write_back
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
@@ -37,7 +37,6 @@ from tmkit.graph import (
     contributions,
     diff,
     joint_gaussian,
-    sample_poses,
 )
 
 SEEDS = st.integers(0, 2**32 - 1)

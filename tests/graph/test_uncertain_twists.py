@@ -15,7 +15,7 @@ from support.twist_model import exact_with, maps_by_differences, random_movers, 
 
 import tmkit as tk
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneArrays, SceneGraph
-from tmkit._core import twist_noise
+from tmkit._core import right_jacobian, twist_noise
 from tmkit.errors import CapacityError, ConfigurationError, SceneError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
 from tmkit.graph import (
@@ -33,7 +33,7 @@ from tmkit.graph import (
 )
 from tmkit.graph.semantic_edges.integration import finite_difference
 from tmkit.relations import PoseCoord, SemanticError, SemanticTwist, TwistCoord
-from tmkit.spatial import GaussianPose, GaussianTwist, right_jacobian, sampling_floor
+from tmkit.spatial import GaussianPose, GaussianTwist, sampling_floor
 
 SEEDS = st.integers(0, 2**32 - 1)
 COORDS = (

@@ -17,8 +17,9 @@ from support.planning import solve_with
 import tmkit as tk
 from tmkit.errors import ConfigurationError, FileFormatError, PlanFileError, SceneError, TaskError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.plans import ArmAt, ObjectAt, ObjectIn, Plan, plan_from_dict, plan_to_dict
+from tmkit.plans import ArmAt, ObjectAt, ObjectIn, Plan
 from tmkit.plans.continuous_goals import ContinuousGoal, goal_from_dict
+from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanStatus
 

@@ -20,8 +20,9 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, PlanFileError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
-from tmkit.plans import Plan, SegmentKind, plan_from_dict, plan_motions, plan_to_dict
+from tmkit.plans import Plan, SegmentKind, plan_motions
 from tmkit.plans.execution import TimedMotion
+from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 
 NAMES = ("blocks-panda", "drawer", "handover", "kitchen", "pour")
 CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}  # row of a path at which the tool is in contact

@@ -16,7 +16,6 @@ from tmkit.spatial import (
     PositionMeasurement,
     chi_square_quantile,
     gate,
-    mahalanobis_distance,
     nees,
     nees_of_errors,
     pose_distance,
@@ -24,7 +23,7 @@ from tmkit.spatial import (
     position_ellipsoid,
     sample,
 )
-from tmkit.spatial.consistency import orientation_ellipsoid
+from tmkit.spatial.consistency import mahalanobis_distance, orientation_ellipsoid
 
 Array = NDArray[np.float64]
 

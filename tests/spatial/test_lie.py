@@ -10,9 +10,17 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from tmkit._core import compose_each, exp_each, inverse_left_jacobian, inverse_right_jacobian, log_each
+from tmkit._core import (
+    compose_each,
+    exp_each,
+    inverse_left_jacobian,
+    inverse_right_jacobian,
+    left_jacobian,
+    log_each,
+    right_jacobian,
+)
 from tmkit.errors import SceneError
-from tmkit.spatial import Pose, adjoint, left_jacobian, right_jacobian
+from tmkit.spatial import Pose, adjoint
 
 Array = NDArray[np.float64]
 

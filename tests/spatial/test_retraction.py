@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from tmkit._core import inverse_right_jacobian
+from tmkit._core import inverse_right_jacobian, right_jacobian
 from tmkit.errors import SceneError
-from tmkit.spatial import Pose, Retraction, adjoint, right_jacobian
+from tmkit.spatial import Pose, Retraction, adjoint
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from support.gaussian_poses import covariances, poses
 
+from tmkit._core import right_jacobian
 from tmkit.errors import SceneError
-from tmkit.spatial import GaussianPose, GaussianTwist, Pose, adjoint, right_jacobian
+from tmkit.spatial import GaussianPose, GaussianTwist, Pose, adjoint
 
 Array = NDArray[np.float64]
 

@@ -24,7 +24,8 @@ from support.store_jobs import written
 from tmkit.errors import StoreDamageError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import Mesh, SceneGraph
 from tmkit.spatial import Pose
-from tmkit.store import Store, StoreLimits
+from tmkit.store import Store
+from tmkit.store.versions import StoreLimits
 
 TETRAHEDRON = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
 

@@ -18,7 +18,8 @@ import tmkit as tk
 from tmkit.errors import ArgumentError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import AttachedShape, HeightField, Mesh, PointCloud, Revolute, SceneGraph, Stamped, diff
 from tmkit.spatial import GaussianPose, Pose
-from tmkit.store import Store, StoreLimits
+from tmkit.store import Store
+from tmkit.store.versions import StoreLimits
 
 
 @given(st.data())

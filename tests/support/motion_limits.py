@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.formats import scene_to_dict
 from tmkit.graph import Inertia, SceneGraph
 from tmkit.motion.masses import lumped_inertia
-from tmkit.plans import Plan, PlanStep, Segment, execute, plan_from_dict, plan_to_dict
+from tmkit.plans import Plan, PlanStep, Segment, execute
 from tmkit.plans.execution import TimedMotion
+from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.robots import Manipulator
 
 Array = NDArray[np.float64]

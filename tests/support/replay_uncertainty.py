@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from support.uncertain_answers import Shelf, add_distances, is_description, is_outcome, is_sampled
 from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, path_of, poses_of
 from support.uncertain_trees import composed, replay_tree
-from tmkit._core import inverse_left_jacobian, inverse_right_jacobian
+from tmkit._core import inverse_left_jacobian, inverse_right_jacobian, left_jacobian, right_jacobian
 from tmkit.errors import TmkitError
 from tmkit.spatial import (
     BearingMeasurement,
@@ -41,11 +41,9 @@ from tmkit.spatial import (
     compose,
     condition,
     fuse,
-    left_jacobian,
-    mahalanobis_distance,
-    right_jacobian,
 )
 from tmkit.spatial.conditioning import MeasurementModel
+from tmkit.spatial.consistency import mahalanobis_distance
 
 __all__ = ["replay_uncertainty"]
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tmkit import _core as core, formats
-from tmkit._core import twist_noise
+from tmkit._core import path_noise, sample_poses, twist_noise
 from tmkit.errors import SceneError
 from tmkit.graph import (
     SceneArrays,
@@ -33,8 +33,6 @@ from tmkit.graph import (
     innovation,
     joint_gaussian,
     joints_between,
-    path_noise,
-    sample_poses,
     tree_text,
     twist_covariance,
 )

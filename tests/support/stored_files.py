@@ -47,7 +47,7 @@ from tmkit.graph import (
     SceneGraph,
     Sphere,
 )
-from tmkit.plans import plan_to_dict
+from tmkit.plans.plan_file import plan_to_dict
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
 from tmkit.store import Store

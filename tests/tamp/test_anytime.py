@@ -20,7 +20,8 @@ from tmkit.pddl import GroundAction, Problem
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.tamp import ImprovementProgress, PlanningProgress, context
-from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.translated_task import TranslatedTask
 
 
 def scene_with_wall() -> SceneGraph:

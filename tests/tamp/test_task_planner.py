@@ -7,7 +7,8 @@ from support.gantry import GANTRY
 
 import tmkit as tk
 from tmkit.pddl import GroundAction, Problem
-from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus, TranslatedTask
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.translated_task import TranslatedTask
 
 
 class Scripted(TaskPlanner[TranslatedTask]):

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.pddl import Fact, Problem, parse_domain, parse_problem
-from tmkit.task_planning import FastDownward, TranslatedTask
+from tmkit.task_planning import FastDownward
 from tmkit.task_planning.sas import Pair, SasEffect, SasOperator, SasVariable
-from tmkit.task_planning.translated_task import find_conflict, is_goal_impossible
+from tmkit.task_planning.translated_task import TranslatedTask, find_conflict, is_goal_impossible
 
 State = tuple[int, ...]
 

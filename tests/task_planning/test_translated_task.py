@@ -14,7 +14,8 @@ from support.task_problems import DATA, NAMES, all_facts, blocks_world, ground_a
 from tmkit.errors import TaskError, TaskPlannerError
 from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_domain, parse_goal, validate_task_plan
 from tmkit.pddl.formulas import Atom
-from tmkit.task_planning import FastDownward, TaskPlanStatus, TranslatedTask
+from tmkit.task_planning import FastDownward, TaskPlanStatus
+from tmkit.task_planning.translated_task import TranslatedTask
 
 PLANNER = FastDownward(follow_up_searches=())
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tmkit.errors import MissingExtraError, OutputError
 from tmkit.motion.reachable_region import ReachableRegion
-from tmkit.visualization import draw_region
+from tmkit.visualization.region_picture import draw_region
 
 
 def region(count: int) -> ReachableRegion:

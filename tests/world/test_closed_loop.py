@@ -18,8 +18,8 @@ from tmkit.simulation import Camera, Detection, SensorNoise, SimulatedCamera, Si
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.simulation.sensing import visible_shares
 from tmkit.spatial import Pose
-from tmkit.world import ClosedLoopResult, ClosedLoopStatus, execute_closed_loop
-from tmkit.world.closed_loop import LoopOptions
+from tmkit.world import ClosedLoopResult, execute_closed_loop
+from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
 from tmkit.world.detections import associated, fused, largest_agreement, resting
 
 pytest.importorskip("pybullet")

@@ -28,7 +28,8 @@ from tmkit.batch.attempts import Row
 from tmkit.batch.problems import Batch, Job
 from tmkit.errors import FileFormatError, MissingFileError, OutputError
 from tmkit.graph import SceneGraph
-from tmkit.plans import Plan, plan_from_dict
+from tmkit.plans import Plan
+from tmkit.plans.plan_file import plan_from_dict
 
 if TYPE_CHECKING:
     import pyarrow as pa

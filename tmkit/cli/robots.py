@@ -166,7 +166,7 @@ def _write(
     if picture is not None:
         from tmkit.motion import reachable_region
         from tmkit.robots.robot_check import without_flat_meshes
-        from tmkit.visualization import draw_region
+        from tmkit.visualization.region_picture import draw_region
 
         samples = _PICTURE_SAMPLES * report.samples
         draw_region(reachable_region(without_flat_meshes(scene), arm, samples=samples, seed=seed), picture)

@@ -1,7 +1,6 @@
 """The names that `tmkit.estimation` exports."""
 
 from tmkit.estimation.compliance import (
-    ComplianceModel as ComplianceModel,
     Deflection as Deflection,
     LinearCompliance as LinearCompliance,
     apply_compliance as apply_compliance,

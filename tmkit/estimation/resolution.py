@@ -20,14 +20,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit._core import EdgeNoise, Measurement, SceneGraph
+from tmkit._core import EdgeNoise, Measurement, SceneGraph, path_noise
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError
 from tmkit.estimation.policies import Estimate, ResolutionPolicy
-from tmkit.graph import common_ancestor, joints_between, observations, path_noise
+from tmkit.graph import common_ancestor, joints_between, observations
 from tmkit.graph.observation_frames import Observation, remove_observations
-from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
+from tmkit.spatial import Pose, chi_square_quantile
+from tmkit.spatial.consistency import mahalanobis_distance
 
 _MOST_PATHS = 500
 _SAME_EDGE = 1e-9  # metres, radians, and of a covariance: by which an edge is what was seen

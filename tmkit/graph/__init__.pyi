@@ -24,7 +24,6 @@ from tmkit._core import (
     Prismatic as Prismatic,
     Revolute as Revolute,
     SceneArrays as SceneArrays,
-    SceneDifference as SceneDifference,
     SceneEdit as SceneEdit,
     SceneGraph as SceneGraph,
     Shape as Shape,
@@ -33,8 +32,6 @@ from tmkit._core import (
     Unstated as Unstated,
     diff as diff,
     innovation as innovation,
-    path_noise as path_noise,
-    sample_poses as sample_poses,
 )
 from tmkit.graph.display.outline import tree_text as tree_text
 from tmkit.graph.display.svg import graph_svg as graph_svg, tree_svg as tree_svg
@@ -71,8 +68,8 @@ from tmkit.graph.semantic_edges.integration import integrate as integrate
 from tmkit.graph.semantic_edges.queries import relate as relate
 from tmkit.graph.semantic_edges.twists import (
     Expression as Expression,
-    classical_acceleration as classical_acceleration,
     acceleration as acceleration,
+    classical_acceleration as classical_acceleration,
     gaussian_twist as gaussian_twist,
     momentum as momentum,
     twist as twist,

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps
+from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps, right_jacobian
 from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
 from tmkit.graph.observation_frames import free_name
 from tmkit.graph.rigid import edges_of_twists, moving_edges
 from tmkit.graph.traversal import edges_between, leading_joint
-from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
+from tmkit.spatial import GaussianPose, Pose, adjoint
 
 Array = NDArray[np.float64]
 Maps = dict[NoiseSource, Array]

@@ -2,7 +2,7 @@
 
 from tmkit.plans.class_changes import ClassEffect as ClassEffect
 from tmkit.plans.continuous_goals import ArmAt as ArmAt, ObjectAt as ObjectAt, ObjectIn as ObjectIn
-from tmkit.plans.execution import Executor as Executor, ScheduleExecutor as ScheduleExecutor, execute as execute
+from tmkit.plans.execution import Executor as Executor, execute as execute
 from tmkit.plans.export import (
     RecordingExecutor as RecordingExecutor,
     export_plan as export_plan,
@@ -15,17 +15,12 @@ from tmkit.plans.observations import (
     PlannedObservation as PlannedObservation,
     covariance_rows as covariance_rows,
 )
-from tmkit.plans.plan_file import (
-    load_plan as load_plan,
-    plan_from_dict as plan_from_dict,
-    plan_to_dict as plan_to_dict,
-    save_plan as save_plan,
-)
+from tmkit.plans.plan_file import load_plan as load_plan, save_plan as save_plan
 from tmkit.plans.schedule import Schedule as Schedule
 from tmkit.plans.values import (
     Plan as Plan,
-    PlannedMotion as PlannedMotion,
     PlanStep as PlanStep,
+    PlannedMotion as PlannedMotion,
     Segment as Segment,
     SegmentKind as SegmentKind,
 )

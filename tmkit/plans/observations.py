@@ -29,9 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._core import path_noise
 from tmkit._support.elementary import atan2
 from tmkit.errors import SceneError
-from tmkit.graph import Measurement, SceneGraph, path_noise
+from tmkit.graph import Measurement, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 

@@ -6,8 +6,6 @@ from tmkit._core import (
     Retraction as Retraction,
     adjoint as adjoint,
     compose as compose,
-    left_jacobian as left_jacobian,
-    right_jacobian as right_jacobian,
 )
 from tmkit.spatial.conditioning import (
     BearingMeasurement as BearingMeasurement,
@@ -20,7 +18,6 @@ from tmkit.spatial.consistency import (
     chi_square_quantile as chi_square_quantile,
     fuse as fuse,
     gate as gate,
-    mahalanobis_distance as mahalanobis_distance,
     nees as nees,
     nees_of_errors as nees_of_errors,
     pose_distance as pose_distance,

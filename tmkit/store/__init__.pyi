@@ -2,4 +2,3 @@
 
 from tmkit.store.encoding import merge_scenes as merge_scenes
 from tmkit.store.store import Store as Store
-from tmkit.store.versions import StoreLimits as StoreLimits

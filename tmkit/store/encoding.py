@@ -31,10 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit import graph
-from tmkit._core import EdgeNoise, FrameDifference, Group, StampedPoses
+from tmkit._core import EdgeNoise, FrameDifference, Group, SceneDifference, StampedPoses
 from tmkit._support.extras import importing
 from tmkit.errors import MergeConflictError, StoreError, TmkitError
-from tmkit.graph import FrameSpecification, NoiseSource, SceneDifference, SceneGraph, Shape, diff
+from tmkit.graph import FrameSpecification, NoiseSource, SceneGraph, Shape, diff
 from tmkit.spatial import Pose
 
 with importing("msgspec", "world", "a store of scenes needs"):
@@ -308,7 +308,7 @@ def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
 
 
 def group_content(record: GroupRecord | None) -> tuple[list[str], list[str], list[str], dict[str, Any] | None] | None:
-    """Return what a record of a group says, for a :class:`~tmkit.graph.SceneDifference`."""
+    """Return what a record of a group says, for a ``SceneDifference``."""
     return record and (*record[:3], None if record[3] is None else _attributes_of(record[3]))
 
 

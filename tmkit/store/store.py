@@ -16,9 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+from tmkit._core import SceneDifference
 from tmkit._support.closing import Closing
 from tmkit.errors import StoreDamageError, StoreError, UnknownNameError
-from tmkit.graph import SceneDifference, SceneGraph, diff
+from tmkit.graph import SceneGraph, diff
 from tmkit.store.blobs import BlobFolder
 from tmkit.store.database import FILE, Database
 from tmkit.store.encoding import merge_scenes

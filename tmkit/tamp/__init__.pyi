@@ -22,21 +22,12 @@ from tmkit.tamp.result import PlanResult as PlanResult
 from tmkit.tamp.scheduling import schedule_plan as schedule_plan
 from tmkit.tamp.search_settings import SearchSettings as SearchSettings
 from tmkit.tamp.search_tree import SearchTree as SearchTree
-from tmkit.tamp.uncertainty.probability import (
-    Probability as Probability,
-    inside_box as inside_box,
-    inside_ellipsoid as inside_ellipsoid,
-    inside_half_spaces as inside_half_spaces,
-)
+from tmkit.tamp.uncertainty.probability import Probability as Probability, inside_box as inside_box
 from tmkit.tamp.uncertainty.scene_probability import (
-    clears_along as clears_along,
-    clears_at as clears_at,
-    footprint_inside as footprint_inside,
-    pose_probability as pose_probability,
     point_inside as point_inside,
+    pose_probability as pose_probability,
     sample_scene as sample_scene,
     stands_on as stands_on,
-    turned_within as turned_within,
 )
 from tmkit.tamp.validation.check import ValidationReport as ValidationReport, validate_plan as validate_plan
 from tmkit.tamp.validation.tmp_plan import load_tmp_plan as load_tmp_plan

@@ -8,13 +8,12 @@ from tmkit.task_planning.fast_downward import (
 from tmkit.task_planning.protocol import (
     ExtensibleTask as ExtensibleTask,
     RerootableTask as RerootableTask,
-    UnsolvabilityTask as UnsolvabilityTask,
     TaskPlanResult as TaskPlanResult,
     TaskPlanStatus as TaskPlanStatus,
     TaskPlanner as TaskPlanner,
+    UnsolvabilityTask as UnsolvabilityTask,
 )
 from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule
-from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
 from tmkit.task_planning.unified.conversion import (
     problem_from_unified as problem_from_unified,
     problem_to_unified as problem_to_unified,

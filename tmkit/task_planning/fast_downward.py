@@ -1,10 +1,10 @@
 """Fast Downward as a task planner: docs/reference/tasks.md describes and measures its searches.
 
-The *translator* turns PDDL into a :class:`~tmkit.task_planning.TranslatedTask`, which is translated once, then patched
-with learned constraints and *searched* again. Both are programs of their own in a private folder that is gone
-afterwards, found through the import system without importing anything. Starting the translator takes longer than
-translating a small task, so the last few translations are remembered: the same problem need not be translated for every
-seed.
+The *translator* turns PDDL into a :class:`~tmkit.task_planning.translated_task.TranslatedTask`, which is translated
+once, then patched with learned constraints and *searched* again. Both are programs of their own in a private folder
+that is gone afterwards, found through the import system without importing anything. Starting the translator takes
+longer than translating a small task, so the last few translations are remembered: the same problem need not be
+translated for every seed.
 
 The core searches first, in this process (:mod:`tmkit.task_planning.core_search`): most tasks of a scene are solved, or
 proved to have no plan, in a millisecond, while starting Fast Downward's search takes ten.
@@ -139,8 +139,8 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             problem: the task.
             time_limit: seconds after which to give up.
             spare: how many objects of each type may come later, without translation
-                (:meth:`~tmkit.task_planning.TranslatedTask.with_object`). Until they come, plans and proofs are as
-                without; the task is larger by what there is about them.
+                (:meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object`). Until they come, plans and
+                proofs are as without; the task is larger by what there is about them.
 
         Returns:
             The translated task; when the time was not enough, one whose ``is_complete`` is False, which no search can

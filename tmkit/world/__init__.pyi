@@ -4,11 +4,7 @@ from tmkit.world.bags import BagRecorder as BagRecorder, play_bag as play_bag
 from tmkit.world.block_runner import After as After, BlockRunner as BlockRunner, OnChange as OnChange
 from tmkit.world.blocks import FunctionBlock as FunctionBlock, OutputFrame as OutputFrame, run_block as run_block
 from tmkit.world.buffer import Buffer as Buffer
-from tmkit.world.closed_loop import (
-    ClosedLoopResult as ClosedLoopResult,
-    ClosedLoopStatus as ClosedLoopStatus,
-    execute_closed_loop as execute_closed_loop,
-)
+from tmkit.world.closed_loop import ClosedLoopResult as ClosedLoopResult, execute_closed_loop as execute_closed_loop
 from tmkit.world.live_scene import LiveScene as LiveScene
 from tmkit.world.messages import (
     ConnectivityException as ConnectivityException,

@@ -17,7 +17,8 @@ from tmkit.graph import Stamped, When, at_stamp, observations
 from tmkit.graph.observation_frames import remove_observations
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.graph.traversal import stamped_attributes
-from tmkit.spatial import GaussianPose, chi_square_quantile, fuse, mahalanobis_distance
+from tmkit.spatial import GaussianPose, chi_square_quantile, fuse
+from tmkit.spatial.consistency import mahalanobis_distance
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import scene_objects
 from tmkit.world.blocks import Edit, Found, FunctionBlock, OutputFrame, newest_configuration

@@ -157,12 +157,12 @@ def test_a_changed_plan_is_invalid() -> None:
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
     result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal="(not (dirty a))"))
     assert result.plan is not None
-    document = tk.plans.plan_to_dict(result.plan)
+    document = tk.plans.plan_file.plan_to_dict(result.plan)
     other = tk.validate_plan(result.plan, domain=DOMAIN, scene=tk.load_scene("panda_table", "blocks3"))
     assert "the task fact (dirty a) holds in one of the plan's scene and yours" in other.problems
     for step in document["steps"]:
         step.pop("facts", None)
-    report = tk.validate_plan(tk.plans.plan_from_dict(document), domain=DOMAIN)
+    report = tk.validate_plan(tk.plans.plan_file.plan_from_dict(document), domain=DOMAIN)
     assert any("derived state differs: missing (lit ceiling-lamp)" in problem for problem in report.problems)
 
 

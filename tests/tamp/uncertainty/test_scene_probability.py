@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tmkit import NoiseSource, Pose, SceneGraph
-from tmkit._core import twist_noise
-from tmkit.graph import AttachedShape, Box, Prismatic, sample_poses
+from tmkit._core import sample_poses, twist_noise
+from tmkit.graph import AttachedShape, Box, Prismatic
 from tmkit.motion import CollisionWorld
 from tmkit.spatial import GaussianPose
 from tmkit.tamp.uncertainty.probability import ProbabilityMethod

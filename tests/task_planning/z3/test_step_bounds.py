@@ -9,7 +9,8 @@ from support.task_problems import DATA, NAMES, blocks_world, load, shortest_plan
 
 from tmkit.pddl import And, Fact, GroundAction, Problem, load_domain, parse_domain, parse_goal, parse_problem
 from tmkit.pddl.formulas import Or
-from tmkit.task_planning import FastDownward, TranslatedTask
+from tmkit.task_planning import FastDownward
+from tmkit.task_planning.translated_task import TranslatedTask
 from tmkit.task_planning.z3.planner import interchangeable_objects
 from tmkit.task_planning.z3.step_bounds import Exploration, least_steps
 

@@ -40,7 +40,8 @@ from tmkit.relations import PoseCoord, SemanticOrientation, SemanticPose, Semant
 from tmkit.relations.semantic.base import require_one
 from tmkit.relations.semantic.operations import Form
 from tmkit.relations.violations import SemanticError, Violation
-from tmkit.spatial import GaussianPose, Pose, adjoint, chi_square_quantile, mahalanobis_distance
+from tmkit.spatial import GaussianPose, Pose, adjoint, chi_square_quantile
+from tmkit.spatial.consistency import mahalanobis_distance
 from tmkit.spatial.covariances import checked_covariance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree

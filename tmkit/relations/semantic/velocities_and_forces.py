@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 
-from tmkit._core import exp_each, log_each
+from tmkit._core import exp_each, log_each, right_jacobian
 from tmkit.relations import representations as reps, rules, semantics as sem
 from tmkit.relations.representation import Numbers, Vector, elapsed, seconds, skew
 from tmkit.relations.semantic import values
@@ -15,7 +15,7 @@ from tmkit.relations.semantic.base import SemanticRelation, coord_of, result_of
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantic.operations import Operation, planned, ruled
 from tmkit.relations.violations import checks_are_on, refusal
-from tmkit.spatial import Pose, right_jacobian
+from tmkit.spatial import Pose
 
 _SHARED: dict[str, Operation] = {
     "compose": (operator.add, values.of_sum),

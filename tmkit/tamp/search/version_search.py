@@ -58,10 +58,11 @@ from tmkit.tamp.search.search_node import Attempt, Move, SearchNode
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.search.transfers import TransferAttempts
 from tmkit.tamp.version_tree import SceneVersion
-from tmkit.task_planning import FastDownward, TaskPlanResult, TaskPlanStatus, TranslatedTask
+from tmkit.task_planning import FastDownward, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.guide import OperatorConstraint
 from tmkit.task_planning.protocol import PreparedTask
 from tmkit.task_planning.schedule import without_redundant_steps
+from tmkit.task_planning.translated_task import TranslatedTask
 
 _logger = logging.getLogger(__name__)
 

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, twist_noise
+from tmkit._core import EdgeNoise, path_noise, sample_poses, twist_noise
 from tmkit._support.elementary import dot, norm, product
-from tmkit.graph import NoiseSource, SceneGraph, path_noise, sample_poses
+from tmkit.graph import NoiseSource, SceneGraph
 from tmkit.motion import CollisionWorld
 from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tmkit._core import FrameDifference
+from tmkit._core import FrameDifference, SceneDifference
 from tmkit._support.extras import importing
-from tmkit.graph import FrameSpecification, NoiseSource, SceneDifference, SceneEdit, SceneGraph, Shape
+from tmkit.graph import FrameSpecification, NoiseSource, SceneEdit, SceneGraph, Shape
 from tmkit.graph.traversal import Stamped
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter

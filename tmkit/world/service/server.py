@@ -22,10 +22,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tmkit._core import SceneDifference
 from tmkit._support.closing import Closing
 from tmkit._support.extras import importing
 from tmkit.errors import ListenerError, MergeConflictError, MissingFileError, ServiceError, TmkitError
-from tmkit.graph import SceneDifference, SceneGraph, Shape, diff, gaussian_pose
+from tmkit.graph import SceneGraph, Shape, diff, gaussian_pose
 from tmkit.graph.attributes import plain_attributes
 from tmkit.store import merge_scenes
 from tmkit.store.blobs import blob_of_shape, shape_of_blob
