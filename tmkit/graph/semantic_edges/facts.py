@@ -94,9 +94,9 @@ def add_fact(
         frame: of a plain pose: the frame whose pose it is.
         relative_to: of a plain pose: the frame relative to which it is.
         q: (n_joints,) configuration in which it holds; needed where joints are on the way.
-        evidence: covariance, stamp and tags. The covariance is (6, 6) of a pose in the axes of its frame [m, rad];
-            (3, 3) of a position in its axes [m^2]; (3, 3) of an orientation in the axes of its frame [rad^2]; (6, 6)
-            of a twist at its point and in its axes [m/s, rad/s]; by default that of the fact.
+        evidence: covariance, stamp and tags; the covariance is that of the fact by default. Of a pose it is (6, 6), in
+            the axes of its frame [m, rad]. Of a position it is (3, 3), in its axes [m^2]. Of an orientation it is
+            (3, 3), in the axes of its frame [rad^2]. Of a twist it is (6, 6), at its point and in its axes [m/s, rad/s].
         policy: the treatment of a fact between frames that poses join already.
 
     Raises:
