@@ -96,7 +96,7 @@ def add_fact(
         q: (n_joints,) configuration in which it holds; needed where joints are on the way.
         evidence: covariance, stamp and tags; the covariance is that of the fact by default. Of a pose it is (6, 6), in
             the axes of its frame [m, rad]. Of a position it is (3, 3), in its axes [m^2]. Of an orientation it is
-            (3, 3), in the axes of its frame [rad^2]. Of a twist it is (6, 6), at its point and in its axes [m/s, rad/s].
+            (3, 3), in the axes of its frame [rad^2]. Of a twist it is (6, 6), at its point, in its axes [m/s, rad/s].
         policy: the treatment of a fact between frames that poses join already.
 
     Raises:
