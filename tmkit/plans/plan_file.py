@@ -195,7 +195,7 @@ def load_plan(path: str | Path) -> Plan:
     return plan_from_dict(document, source=str(source))
 
 
-def plan_from_dict(document: object, *, source: str = "plan", scene: SceneGraph | None = None) -> Plan:
+def plan_from_dict(document: Any, *, source: str = "plan", scene: SceneGraph | None = None) -> Plan:
     """Create a plan from the values of its JSON file.
 
     Args:

@@ -171,6 +171,15 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
     ) -> Self:
         """Make one from names, e.g. ``TwistSemantics.named(point="e", body="C", ref_body="D")``.
 
+        Args:
+            point: name of the point.
+            ori: name of the orientation frame.
+            body: name of the body.
+            ref_point: name of the reference point.
+            ref_ori: name of the reference orientation frame.
+            ref_body: name of the reference body.
+            coord: name of the frame of expression.
+
         Raises:
             TypeError: a field is missing, or there is none of that name.
             SemanticError: a name that is none.
@@ -210,6 +219,15 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
         coord: str | None = None,
     ) -> Self:
         """Return the same with other names in some fields.
+
+        Args:
+            point: name of the point.
+            ori: name of the orientation frame.
+            body: name of the body.
+            ref_point: name of the reference point.
+            ref_ori: name of the reference orientation frame.
+            ref_body: name of the reference body.
+            coord: name of the frame of expression.
 
         Raises:
             TypeError: there is no field of that name.
