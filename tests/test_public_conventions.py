@@ -54,6 +54,8 @@ VERBS = {
     "accepts": "a pattern's part accepts a frame",
     "shares_with": "takes the other world",
     "fits": "takes the types wanted",
+    "proved": "an option of path search, named as the argument that it was",
+    "position_only": "an option of straight lines, named as the argument that it was",
     **dict.fromkeys(
         ("set_transform", "set_transform_static", "set_joint_states", "set_pose"),
         "as of tf2: code moves over by changing an import",

@@ -49,7 +49,8 @@ def plan(**options: Any) -> tk.PlanResult:
     [
         ("task_planner", 3, "task_planner must have the methods prepare, search, not 3"),
         ("task_planner", FastDownward, r"not <class '.*FastDownward'>; call it: FastDownward\(\)"),
-        ("motion_planner", "rrt", "motion_planner must have the methods search, not 'rrt'"),
+        ("motion_planner", 3, "motion_planner must have the methods search, not 3"),
+        ("motion_planner", "rrt", "unknown motion planner 'rrt'"),
         ("samplers", Samplers, r"samplers must have .* call it: Samplers\(\)"),
         ("samplers", len, "samplers must have the methods grasp_sampler, placement_sampler, not <built-in"),
     ],

@@ -127,7 +127,7 @@ def with_line(error: FileFormatError, text: str) -> FileFormatError:
     more = {key: value for key, value in error.data.items() if key not in ("path", "line", "column", "reason")}
     source_line = text[begin : text.find("\n", at) if "\n" in text[at:] else len(text)]
     return type(error).at(
-        error.data["path"], error.data["reason"], line=line, column=at - begin + 1, source_line=source_line, **more
+        error.data["path"], error.data["reason"], line=line, column=at - begin + 1, source_line=source_line, data=more
     )
 
 
