@@ -97,7 +97,7 @@ def test_unknown_names() -> None:
 
 def test_places_in_files() -> None:
     """The message begins with path, line and column as editors read them, and shows the line with a caret."""
-    error = FileFormatError.at("a/b.pddl", "expected )", line=3, column=5, source_line="\t(on a", found="a")
+    error = FileFormatError.at("a/b.pddl", "expected )", line=3, column=5, source_line="\t(on a", data={"found": "a"})
     assert str(error) == "a/b.pddl:3:5: expected )\n    \t(on a\n    \t   ^"
     assert (error.path, error.line, error.column, error.reason, error.found) == ("a/b.pddl", 3, 5, "expected )", "a")
     assert str(FileFormatError.at("b", "empty")) == "b: empty"

@@ -583,7 +583,8 @@ def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
         "    scene = scene.add_frame(name, 'world', pose=tk.Pose(at), shapes=[AttachedShape(Box([0.3, 0.3, 0.02]))])\n"
         "def tell(progress):\n"
         "    if progress.phase == 'motion': print('motion', flush=True)\n"
-        "tk.plan(scene, goal='(on a b)', time_limit=3600.0, on_progress=tell)\n"
+        "problem = tk.PlanningProblem(scene, goal='(on a b)')\n"
+        "tk.solve(problem, tk.PlanningOptions(time_limit=3600.0), on_progress=tell)\n"
     )
     process = Process(
         [sys.executable, "-c", script],
@@ -606,8 +607,8 @@ def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     """One command, from nothing to a plan, a check, physics and a picture; the film is made elsewhere."""
     played = planning._simulate
 
-    def without_film(plan: tk.Plan, **options: Any) -> Any:
-        return played(plan, **{**options, "record": None, "grasp": "constraint"})
+    def without_film(plan: tk.Plan, options: tk.SimulationOptions, **outputs: Any) -> Any:
+        return played(plan, replace(options, grasp="constraint"), **{**outputs, "record": None})
 
     monkeypatch.setattr(planning, "_simulate", without_film)
     outcome = run("demo", "--out", "demo")
