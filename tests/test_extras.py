@@ -71,25 +71,26 @@ CALLS = [
     ("collada", "formats", "from tmkit.formats.mesh.meshes import read_mesh\nread_mesh(Path('a.dae'))"),
     ("pxr", "formats", "tk.load_scene('./a.usda')"),
     ("pxr", "formats", f"{_SCENE}from tmkit.formats import convert_scene\nconvert_scene(scene, 'b.usda')"),
-    ("xacrodoc", "formats", "tk.load_scene('./a.xacro', allow_xacro=True)"),
+    ("xacrodoc", "formats", "tk.load_scene('./a.xacro', reading=tk.ReadingOptions(allow_xacro=True))"),
     (
         "coacd",
         "formats",
         "from tmkit.formats.convex_pieces import *\nconvex_pieces(tk.Mesh(np.eye(4, 3), [[0, 1, 2], [0, 1, 3]]))",
     ),
     ("mujoco", "formats", "Path('a.xml').write_text('<mujoco/>')\ntk.load_scene('./a.xml')"),
-    ("mujoco", "engines", _PLAN + "tk.simulate(plan, engine='mujoco')"),
+    ("mujoco", "engines", _PLAN + "tk.simulate(plan, options=tk.SimulationOptions(engine='mujoco'))"),
     ("mujoco", "engines", "from tmkit.simulation.rendering.studio import chosen_renderer\nchosen_renderer('filament')"),
     (
         "z3",
         "planners",
-        "from tmkit.task_planning import Z3Planner\n" + _PLAN.replace("robot=", "task_planner=Z3Planner(), robot="),
+        "from tmkit.task_planning import Z3Planner\n"
+        + _PLAN.replace("robot=", "options=tk.PlanningOptions(task_planner=Z3Planner()), robot="),
     ),
     (
         "ompl",
         "planners",
         "from tmkit.motion.ompl.planner import OmplPlanner\n"
-        + _PLAN.replace("robot=", "motion_planner=OmplPlanner(), robot="),
+        + _PLAN.replace("robot=", "options=tk.PlanningOptions(motion_planner=OmplPlanner()), robot="),
     ),
     ("unified_planning", "planners", "tk.task_planning.problem_to_unified(None)"),
     (
