@@ -184,7 +184,7 @@ def test_pddl_of_the_file_with_built_in_semantics(tmp_path: Path) -> None:
     pddl = (tk.data_path("domains/blocks") / "domain.pddl").read_text()
     write(tmp_path, pddl, "words.pddl")
     text = PROBLEM.replace('domain = "blocks"', 'domain = "words.pddl"\nsemantics = "blocks"')
-    assert tk.plan(*load_planning_problem(write(tmp_path, text))).is_solved
+    assert tk.solve(*load_planning_problem(write(tmp_path, text))).is_solved
 
 
 def test_files_outside_the_project_are_not_read(tmp_path: Path) -> None:
