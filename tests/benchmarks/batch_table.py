@@ -46,9 +46,9 @@ _LOOP = """
 import os, pickle, sys, time
 import tmkit as tk
 source, seeds = pickle.loads(sys.stdin.buffer.read())
-tk.plan(*source.problem(seeds[0]))
+tk.solve(*source.problem(seeds[0]))
 began, used = time.monotonic(), sum(os.times()[:4])
-assert all(tk.plan(*source.problem(seed)).plan is not None for seed in seeds)
+assert all(tk.solve(*source.problem(seed)).plan is not None for seed in seeds)
 print(time.monotonic() - began, sum(os.times()[:4]) - used)
 """
 _WORKERS = """

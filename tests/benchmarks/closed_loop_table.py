@@ -296,7 +296,7 @@ def decision_times() -> tuple[float, float]:
             executor = Stopwatch(simulation)
             executor.spent, cameras = [], []
             for number, view in enumerate(problem.views[:2]):
-                cameras.append(Watched(simulation, view, covariance=NOISE, seed=10 * seed + number))
+                cameras.append(Watched(simulation, view, noise=SensorNoise(NOISE), seed=10 * seed + number))
                 cameras[-1].executor = executor
             result = execute_closed_loop(task, executor, cameras, options=tk.PlanningOptions(seed=seed))
         assert len(result.plans) == 2

@@ -183,7 +183,7 @@ def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client
     client.update(edit_alike)  # both changed it alike, and still each counts
     assert (calls, server.live.scene.attributes("table")["n"]) == ([0, 1], 2)
     with pytest.raises(ServiceError, match="others have changed table since version 1"):
-        client._ask(m.Edit([m.ApplyEffects(1, msgspec.msgpack.encode([[[2, "table", None]]]))], server.world), m.Done)
+        client._ask(m.Edit([m.Change(1, msgspec.msgpack.encode([[[2, "table", None]]]))], server.world), m.Done)
     calls.clear()
     client.update(lambda scene: (calls.append(0), other.add_frame(f"f{len(calls)}", "table"), scene.add_root("r"))[2])
     assert len(calls) == 1  # merged: nobody else changed that
@@ -467,7 +467,7 @@ def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
         assert replica.wait(replica.scene, 60.0) is not None
     replica.close()
     with pytest.raises(ServiceError, match="of another world: the server has begun anew") as caught:
-        client._ask(m.Edit([m.ApplyEffects(0, b"")], server.world), m.Done)
+        client._ask(m.Edit([m.Change(0, b"")], server.world), m.Done)
     assert caught.value.kind == "gone"  # type: ignore[attr-defined]
     assert old.frame_names == ("world", "table")
     other.close()

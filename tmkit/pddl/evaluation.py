@@ -75,7 +75,7 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(slots=True)
-class ApplyEffects:
+class StateChange:
     """What an effect does: facts to delete and to add, the cost, and numbers; ``None`` where one is undefined."""
 
     added: set[Fact] = field(default_factory=set)
@@ -228,18 +228,18 @@ class Interpretation:
             self._derive()
         return arguments in self._known.get(predicate, ())
 
-    def change(self, effect: Effect, binding: Binding) -> ApplyEffects:
+    def change(self, effect: Effect, binding: Binding) -> StateChange:
         """Return the facts that an effect adds and deletes, and its cost.
 
         Args:
             effect: the effect.
             binding: values of its free variables.
         """
-        change = ApplyEffects()
+        change = StateChange()
         self._collect(effect, binding, change)
         return change
 
-    def _collect(self, effect: Effect, binding: Binding, change: ApplyEffects) -> None:
+    def _collect(self, effect: Effect, binding: Binding, change: StateChange) -> None:
         match effect:
             case Add(atom):
                 change.add(atom.ground(binding))

@@ -153,7 +153,7 @@ def small() -> SceneGraph:
     return scene.allow_collision("a", "b")
 
 
-ApplyEffects = Callable[[dict[str, Any]], object]
+Change = Callable[[dict[str, Any]], object]
 
 
 def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_wrong_documents_are_refused(change: ApplyEffects, reason: str) -> None:
+def test_wrong_documents_are_refused(change: Change, reason: str) -> None:
     """Whatever does not fit is refused, and the message says where in the document it is."""
     document = json.loads(json.dumps(scene_to_dict(small())))
     assert scene_from_dict(document) == small()

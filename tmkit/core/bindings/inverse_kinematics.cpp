@@ -109,7 +109,7 @@ the first one collides in frames that have the same relative pose in every solut
 would, and the search ends.
 
 Args:
-    scene: the version of the scene, or a collision world of it: then the solutions are free of collisions.)" PLACED_FRAME
+    scene: the version of the scene, or a collision world of it, for solutions without collisions.)" PLACED_FRAME
                R"(
     joints: names of the joints that may move.
     q: (n_joints,) values of all joints, and the first start.)"} +

@@ -227,9 +227,9 @@ Args:
     classes: what the frame is, e.g. ``movable``.
     shapes: the shapes on it; a ``Shape`` alone is put at its origin.
 
-The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``, ``attributes`` (JSON
-values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,) the twist), ``twist_noise``,
-``stamps`` and ``noise``. Each takes the value that the property of its name has.
+The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``,
+``attributes`` (JSON values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,)
+the twist), ``twist_noise``, ``stamps`` and ``noise``. Each takes the value that the property of its name has.
 
 Raises:
     SceneError: if the name of the parent or body is empty.)");

@@ -194,7 +194,7 @@ class Client(WorldEdits, Closing):
                     return made
                 base = self._mirror.version
                 try:
-                    self._send([m.ApplyEffects(base, record)], writer.blobs(), version=base if is_exact else None)
+                    self._send([m.Change(base, record)], writer.blobs(), version=base if is_exact else None)
                 except ServiceError as error:
                     if attempt == _ATTEMPTS or error.data["kind"] not in ("conflict", "gone"):
                         raise

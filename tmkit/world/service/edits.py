@@ -61,7 +61,7 @@ class WorldEdits:
         ).replace(attributes=attributes or {})
         writer = DifferenceWriter(lambda *_: os.urandom(16))
         record = m.record_of_frames([frame], m.EMPTY, writer)
-        operations: list[m.Operation] = [m.ApplyEffects(-1, record)]
+        operations: list[m.Operation] = [m.Change(-1, record)]
         if covariance is not None:
             operations.append(m.SetPose(name, seven(frame.pose), covariance_bytes(covariance)))
         self._operate(*operations, shapes=writer.blobs())

@@ -105,14 +105,14 @@ class SetAttribute(_Message, tag="attribute"):
     stamp: float | None = None
 
 
-class ApplyEffects(_Message, tag="change"):
+class Change(_Message, tag="change"):
     """Any edit: the difference to a version of the world, or with base -1 to the empty scene, such as new frames."""
 
     base: int
     record: bytes
 
 
-Operation = SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute | ApplyEffects
+Operation = SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute | Change
 
 
 class Edit(_Message, tag="edit"):

@@ -296,7 +296,7 @@ class WorldServer(Closing):
             raise ServiceError(reason, kind="conflict")
         edit = None
         for operation in body.operations:
-            if isinstance(operation, m.ApplyEffects):
+            if isinstance(operation, m.Change):
                 scene = scene if edit is None else edit.finish()
                 scene, edit = self._merged(scene, operation, body.world), None
             else:
@@ -307,7 +307,7 @@ class WorldServer(Closing):
             raise ServiceError(f"the world would have {len(scene)} frames; at most {self.limits.frames}", kind="size")
         return scene
 
-    def _merged(self, scene: SceneGraph, change: m.ApplyEffects, world: bytes) -> SceneGraph:
+    def _merged(self, scene: SceneGraph, change: m.Change, world: bytes) -> SceneGraph:
         """Return a scene with the changes that a client made to a version: a merge when it is not that of now."""
         base = m.EMPTY if change.base == -1 else self._version(change.base, world)
         difference = decode_difference(change.record, base, shape=self._shape, source=self._keys.source)
