@@ -1241,9 +1241,9 @@ class FrameSpecification:
         classes: what the frame is, e.g. ``movable``.
         shapes: the shapes on it; a ``Shape`` alone is put at its origin.
 
-    The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``, ``attributes`` (JSON
-    values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,) the twist), ``twist_noise``,
-    ``stamps`` and ``noise``. Each takes the value that the property of its name has.
+    The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``,
+    ``attributes`` (JSON values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,)
+    the twist), ``twist_noise``, ``stamps`` and ``noise``. Each takes the value that the property of its name has.
 
     Raises:
         SceneError: if the name of the parent or body is empty.
@@ -4844,7 +4844,7 @@ def inverse_kinematics_solutions(scene: SceneGraph | CollisionWorld, frame: str,
     would, and the search ends.
 
     Args:
-        scene: the version of the scene, or a collision world of it: then the solutions are free of collisions.
+        scene: the version of the scene, or a collision world of it, for solutions without collisions.
         frame: the frame to place, such as the tool frame of an arm.
         target_pose: relative_to_from_frame.
         joints: names of the joints that may move.
