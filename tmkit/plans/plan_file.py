@@ -395,7 +395,7 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         path,
         {joint: gripper.get(joint).number() for joint in gripper.table()},
         None if held.value is None else _read_frame(held, scene),
-        tuple(_read_exemption(item) for item in node.get("exemptions").items()),
+        tuple(_read_allowed_contact(item) for item in node.get("exemptions").items()),
         None if change.value is None else _read_reparenting(change),
         tuple(_read_constraint(item, scene) for item in node.get("constraints").items())
         if "constraints" in node.table()
@@ -415,7 +415,7 @@ def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
     return constraint_of_node(node)
 
 
-def _read_exemption(node: JsonNode) -> AllowedContact:
+def _read_allowed_contact(node: JsonNode) -> AllowedContact:
     words = list(node.items())
     if len(words) != 4:
         raise node.error(f"expected two frames, a depth or null, and a reason, received {len(words)} items")

@@ -194,7 +194,7 @@ def first_push(plan: Plan) -> tk.plans.Segment:
         (lambda part: {"path": part.path[1:]}, "it does not begin where the arm is"),
         (lambda _: {"kind": SegmentKind.RETREAT}, "it is not preceded by the release or push of 'box'"),
         (lambda _: {"held": "plate"}, "it handles 'plate' but reparents 'box'"),
-        (lambda _: {"exemptions": ()}, "it leaves unsaid"),
+        (lambda _: {"allowed_contacts": ()}, "it leaves unsaid"),
     ],
 )
 def test_a_falsified_push_is_refused(

@@ -98,7 +98,7 @@ class ScheduleWorlds:
         margins: dict[tuple[str, str], float] = {}
         if clearance > 0.0:
             margins = {pair: clearance for a, b in self._apart(moment) for pair in _pairs(scene, a, b)}
-        for exemption in self._exemptions(moment, scene):
+        for exemption in self._allowed_contacts(moment, scene):
             margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         movable = movable_frames(scene)
         if self._source is None:
@@ -113,7 +113,7 @@ class ScheduleWorlds:
             if not any({first.name, second.name} <= track.arms for track in moment.tracks):
                 yield first, second
 
-    def _exemptions(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
+    def _allowed_contacts(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
         tips = [arm.tip for arm in self.plan.robots]
         found = set(self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene)))
         for phase in moment.phases:

@@ -213,7 +213,7 @@ class _PlanReader:
             segments += self.handling(motions, entry, changed)
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
-        segments = self.with_exemptions(segments, before)
+        segments = self.with_allowed_contacts(segments, before)
         made = self.changes(action, before, q, has_motion=bool(entries))
         self.scene = with_class_changes(self.scene, made)
         return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
@@ -342,7 +342,7 @@ class _PlanReader:
         self.scene, self.q = scene, np.array(q, dtype=float)
         return segment
 
-    def with_exemptions(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
+    def with_allowed_contacts(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
         """Return the segments of a step that begins in a version of the scene with what the rules let touch in them."""
         first, *others = self.robots
         rules = CollisionRules(first, others=tuple(others))
