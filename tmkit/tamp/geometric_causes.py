@@ -60,11 +60,9 @@ _FROM_SIDE = Pose([0.0, 0.0, 0.0], [-0.5, -0.5, -0.5, 0.5])  # turns the axes y,
 
 
 def find_causes(
-    scene: SceneGraph,
-    q: Configuration,
+    roots: Sequence[SceneVersion],
     *,
     log: FailureLog,
-    roots: Sequence[SceneVersion],
     arms: Mapping[str, ArmMotionPlanner],
     sampling: SeededSamplers,
     seed: int,
@@ -74,10 +72,13 @@ def find_causes(
     """Return what explains many failures of a run at once.
 
     Args:
+        roots: the first versions of the trees of the run, all of the scene and configuration at the start.
         is_over: tells whether the time is up; then no paths are searched, and no gaps are measured.
         wanted: objects that the goal names, of which causes are found first.
     """
-    first = next(iter(arms))
+    if not roots:
+        return ()
+    scene, q, first = roots[0].scene, roots[0].q, next(iter(arms))
     found: list[str | None] = []
     objects = _failing_objects(log, scene, wanted)
     for object, robot in objects:

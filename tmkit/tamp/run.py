@@ -176,10 +176,8 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             return log.seconds > context.options.seconds
 
         causes = find_causes(
-            context.scene,
-            context.q,
+            roots,
             log=log.failures,
-            roots=roots,
             arms=arms,
             sampling=sampling,
             seed=context.options.seed,

@@ -92,7 +92,7 @@ class RegionPacker:
                 if other != name and other in bare:
                     bare = bare.remove_frame(other, subtree=True)
             solids = collision_solids(bare, name, q)
-            postures = postures_on(bare, name, surface, solids, q, manipulator, settings, parts=())
+            postures = postures_on(bare, name, surface, q, manipulator, settings, parts=())
             shapes = (_Shape(posture, outline(solids, posture.rotation)) for posture in postures)
             unique = {
                 np.round(shape.footprint.vertices, _POINT_DIGITS).tobytes(): shape for shape in reversed([*shapes])

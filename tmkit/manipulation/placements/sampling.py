@@ -194,11 +194,10 @@ def _placements(
     manipulator: Manipulator | None,
     settings: PlacementSettings,
 ) -> Iterator[Placement]:
-    solids = collision_solids(scene, object, q)
     for may_overhang in (False, True):
         rows = []
         for surface, parts in ((surface, ()) for surface in surfaces) if not may_overhang else _rims(surfaces):
-            postures = list(postures_on(scene, object, surface, solids, q, manipulator, settings, parts=parts))
+            postures = list(postures_on(scene, object, surface, q, manipulator, settings, parts=parts))
             frame = object if not settings.is_packed else surface.support if manipulator is None else manipulator.base
             if scene.root(frame) != scene.root(surface.support):
                 frame = surface.support
@@ -332,7 +331,6 @@ def postures_on(
     scene: SceneGraph,
     object: str,
     surface: SupportSurface,
-    solids: tuple[AttachedShape, ...],
     q: ArrayLike | None,
     manipulator: Manipulator | None,
     settings: PlacementSettings,
@@ -343,7 +341,7 @@ def postures_on(
 
     Where the surface has ``parts``, the object lies on these, over the middle of the surface.
     """
-    faces = stable_faces(scene, object, q=q)
+    solids, faces = collision_solids(scene, object, q), stable_faces(scene, object, q=q)
     upright = [face for face in faces if face.is_upright]
     if upright and not settings.any_face:
         faces = tuple(upright)
