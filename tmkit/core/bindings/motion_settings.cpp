@@ -13,7 +13,7 @@ void require_count(std::int64_t value, const char* name, std::int64_t least) {
 
 // The text of a settings value, from the names and values of its fields.
 std::string settings_text(std::string text, std::initializer_list<const char*> names, const nb::tuple& values) {
-    text += "(";
+    text += '(';
     std::size_t i = 0;
     for (const char* name : names) {
         text += (i == 0 ? "" : ", ") + std::string(name) + "=" + nb::cast<std::string>(nb::repr(values[i]));
