@@ -29,7 +29,8 @@ import tmkit as tk
 scene = blocks_scene({"b": (1, 1), "a": "b", "c": (2, 1)}, table=0.4)
 scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
 for name in sys.argv[1:]:
-    result = tk.plan(scene, goal="(on b c)", robot=GANTRY, seed=5, improve=4, max_iterations=16)
+    options = tk.PlanningOptions(seed=5, improve=4, max_iterations=16)
+    result = tk.plan(scene, goal="(on b c)", robot=GANTRY, options=options)
     assert result.statistics.skeletons > 1
     tk.save_plan(result.plan, name)
 """

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from tmkit.batch.dataset import DatasetOptions
 from tmkit.cli.common import AllowFolders, AsJson, DomainOption, Meshes, Packages, SemanticsOption, reading_of
 from tmkit.cli.reporting import print_json, progress, say
 
@@ -90,6 +89,7 @@ def dataset(
 ) -> None:
     """Write a dataset for learning: states, actions, grasps, motions, failures, pictures and point clouds."""
     from tmkit.batch import write_dataset
+    from tmkit.batch.dataset import DatasetOptions
 
     size = None
     if pictures is not None:

@@ -34,7 +34,6 @@ from tmkit.formats.registry import FORMATS
 from tmkit.formats.srdf.format import SRDF
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.srdf_arms import HandChoice
 
 _KEYS = [item.name for item in fields(Manipulator)]
 # In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
@@ -173,7 +172,7 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
     check_argument(robot, (str, Path, Manipulator), "robot", function="find_manipulator")
     srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
     if srdf is not None:
-        from tmkit.robots.srdf_arms import manipulator_from_srdf
+        from tmkit.robots.srdf_arms import HandChoice, manipulator_from_srdf
 
         return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=HandChoice(group=srdf[2]))
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
