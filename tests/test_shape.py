@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 import shape
 from shape import LIMITS, MEASURES, Checkout, Place, main, new_places, sentences_of
+from support.processes import run_process
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = '[project]\ndependencies = ["numpy>=2", "Lark"]\n[project.optional-dependencies]\nworld = ["eclipse-zenoh"]\n'
@@ -200,7 +200,7 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
     file.write_text(f"def f({EIGHT}): ...\n", encoding="utf-8")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "Set limits"]):
-        subprocess.run([*git, *command], check=True, timeout=60)
+        run_process([*git, *command], check=True, capture_output=True)
     file.write_text(f"def g({EIGHT}): ...\ndef f({EIGHT}): ...\n", encoding="utf-8")
     assert main([str(tmp_path), "--check"]) == 1
     out = capsys.readouterr().out

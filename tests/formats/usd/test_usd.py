@@ -78,9 +78,9 @@ def joints(draw: st.DrawFn, leaders: list[str]) -> Joint:
     if leaders and draw(st.booleans()):
         rule = Mimic(draw(st.sampled_from(leaders)), multiplier=draw(_numbers), offset=draw(_numbers))
     most = {key: draw(st.just(np.inf) | _sizes) for key in ("velocity", "effort")}
-    most |= {key: draw(st.just(0.0) | _sizes) for key in ("damping", "friction")}
+    losses = {key: draw(st.just(0.0) | _sizes) for key in ("damping", "friction")}
     limits = {} if kind is Continuous else {"lower": -draw(_sizes), "upper": draw(_sizes | st.just(np.inf))}
-    return kind(draw(_axes), mimic=rule, **most, **limits)
+    return kind(draw(_axes), mimic=rule, **most, **limits).replace(**losses)
 
 
 @st.composite
