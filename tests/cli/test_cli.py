@@ -244,7 +244,7 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
         ((*PLAN,), ["--goal", "--problem", "give a goal, in one or several ways"]),
         ((*PLAN, *GOAL, "--problem", "x"), ["--goal", "--problem", "give a goal, in one or several ways"]),
         ((*PLAN, *GOAL, "--seed", "-1"), ["--seed", "0"]),
-        ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "integer"]),
+        ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "int"]),
         ((*PLAN, *GOAL, "--time-limit", "0"), ["--time-limit", "must be positive seconds, not 0.0"]),
         ((*PLAN, *GOAL, "--time-limit", "nan"), ["time"]),
         ((*PLAN, *GOAL, "--time-limit", "soon"), ["--time-limit"]),
