@@ -284,7 +284,7 @@ SEMANTICS = {
     "candidates: return [None]": r"semantics.py:\d+: 'candidates' returns None, which is no Candidate",
     "candidates: return 1 / 0": r"semantics.py:\d+: candidates of \(pick-up a .*ZeroDivisionError",
     "candidates: return [Pick('a', 'grasp')]": r"Pick\(\): .*'grasp' must be a Grasp, not a str",
-    "candidates: return [Refining([3])]": "candidate 'Refining' gives 3, which is neither a Refinement nor a Motion",
+    "candidates: return [Refining([3])]": "candidate 'Refining' gives 3, which is neither an ActionMotion nor a Motion",
     "candidates: return [Refining(None)]": r"semantics.py:\d+: Refining of \(pick-up a .*TypeError: .*NoneType",
     "state: return None": r"semantics.py:\d+: 'state' returns None, which is no State",
     "objects: return None": r"semantics.py:\d+: 'objects' returns None, which is no Mapping",

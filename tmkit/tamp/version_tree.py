@@ -373,7 +373,7 @@ class VersionTree:
                 for attempt in candidate.refine(next(iter(self.arms.values())), context, seed=seed):
                     if not isinstance(attempt, ActionMotion | MotionFailure):
                         what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
-                        raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
+                        raise TaskError.at(str(action), f"{what}, which is neither an ActionMotion nor a MotionFailure")
                     yield candidate, attempt
                     refined = candidate if isinstance(attempt, ActionMotion) else refined
             if refined is candidate and not is_varied:

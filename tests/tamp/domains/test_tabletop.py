@@ -77,7 +77,7 @@ def test_an_object_that_does_not_stand_is_refused(offset: Pose, message: str) ->
         require_standing(scene.reparent("a", "b", pose=on_b @ offset), "a", kind="block")
 
 
-def test_equivalence_classes_are_of_shape_and_mass() -> None:
+def test_object_symmetries_are_of_shape_and_mass() -> None:
     """A taller block is in a class of its own; the order is kept."""
     scene = two_blocks().add_frame("c", "table", shapes=[AttachedShape(Box([BLOCK, BLOCK, 0.09]))])
     assert object_symmetries(scene, ["c", "b", "a"]) == [["c"], ["b", "a"]]
