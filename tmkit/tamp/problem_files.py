@@ -191,7 +191,9 @@ class _Reader:
         real = real_path(Path(re.sub(r"(\.srdf):.*", r"\1", str(path))))
         if not any(below(real, folder) is not None for folder in self.folders) and not is_public(real):
             what = f"'{name}' lies outside the folders that this file may name"
-            raise node.error(f"{what}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the command line")
+            raise node.error(
+                f"{what}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the command line"
+            )
         return str(path)
 
 

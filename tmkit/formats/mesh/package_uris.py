@@ -235,7 +235,9 @@ class PackageResolver:
         """Return the error for a file that exists where the scene must not read."""
         shown = ", ".join(str(root) for root in self._around(folder))
         reason = f"'{uri}' leads to {real_path(path)}, outside the folders that this scene may read ({shown})"
-        return place.error(f"{reason}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the command line")
+        return place.error(
+            f"{reason}; allow its folder by ReadingOptions(allow_folders=...), or --allow on the command line"
+        )
 
     def resolve_mesh(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
         """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError."""
