@@ -142,7 +142,7 @@ def test_solutions_are_as_sure_as_they_say() -> None:
 @settings(max_examples=8, deadline=None)
 @given(SEEDS)
 def test_gtsam_finds_the_same(seed: int) -> None:
-    """Poses, joint covariance and cost agree with gtsam's to rounding."""
+    """Poses and joint covariance agree with gtsam's, and its cost is no lower."""
     scene, _looks, _ = survey(np.random.default_rng(seed), views=3)
     back = scene.pose("world", relative_to="rock")
     graph = pose_graph(
@@ -157,7 +157,8 @@ def test_gtsam_finds_the_same(seed: int) -> None:
     for a, b in zip(ours.poses, theirs.poses, strict=True):
         assert a.is_close(b, translation_tolerance=1e-8, rotation_tolerance=1e-8)
     assert relative(theirs.covariance, ours.covariance) < 1e-6
-    assert theirs.cost == pytest.approx(ours.cost, rel=1e-9)
+    assert ours.cost <= theirs.cost * (1.0 + 1e-9)
+    assert theirs.cost == pytest.approx(ours.cost, rel=1e-6)  # gtsam may end where its last step is not the best
     factors, values = to_gtsam_graph(graph)
     assert factors.size() == len(graph.factors)
     with pytest.raises(SceneError, match="the graph has 8 variables, the values of gtsam 0"):
